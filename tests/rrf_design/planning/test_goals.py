@@ -1,8 +1,4 @@
-"""A goal whose margin depends on the design: rising from the least that any design needs.
-
-Repeats as purchases: the cheapest of all choices of repeats and blocks, and which way was
-taken.
-"""
+"""Goals of one field or many: portfolios, frontiers."""
 
 from __future__ import annotations
 
@@ -13,16 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small import all_designs
+from small import all_designs, best_within, random_problem
 
 import rrf_design as rrf
 from rrf_design.derive import asking
-from rrf_design.errors import InputError
+from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import POSITIVE, Goal
-from rrf_design.planning import plan, planner, read_plan, write_plan
+from rrf_design.market import exact
+from rrf_design.planning import frontier, plan, planner, portfolio, read_plan, write_plan
+from rrf_design.planning._optimal import search_for
 from rrf_design.planning.contract import Objective, Order, PlanStatus
+from rrf_design.planning.curves import ENUMERATED
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.goals import _wanted_between, nominal, planned_margin, reach
+from rrf_design.planning.portfolios import Aim
 
 
 def noisy(delta: float, *, sigma: float = 0.5, count: int = 4, **more) -> rrf.Problem:
@@ -234,3 +234,257 @@ def test_a_certificate_with_smaller_radii_is_refused() -> None:
         }
         with pytest.raises(rrf.RRFError, match="too small"):
             check_noise(document, made.record)  # fmt: skip
+
+
+def brute(problems, budget, score):
+    """The best score over all ways to choose one undominated design per item."""
+    curves = []
+    for problem in problems:
+        kept, best = [], -1.0
+        for cost, value, _ in sorted(all_designs(problem), key=lambda d: (d[0], -d[1])):
+            if value > best:
+                kept.append((cost, value))
+                best = value
+        curves.append(kept)
+    choices = (c for c in product(*curves) if sum(cost for cost, _ in c) <= exact(budget))
+    return max(score([value for _, value in choice]) for choice in choices)
+
+
+@pytest.mark.parametrize("features", [(), ("nodes",), ("rules", "links"), ("tiers",)], ids="-".join)
+def test_smallest_margin_and_count_are_exact(features):
+    problems = [random_problem(seed, features=features, nodes=4, blocks=5) for seed in (1, 2, 3)]
+    for budget in (6.0, 9.0):
+        found = portfolio(problems, budget=budget)
+        assert found.value == pytest.approx(brute(problems, budget, min), abs=1e-7)
+        assert found.status is PlanStatus.OPTIMAL
+        assert found.cost == pytest.approx(sum(s.cost for s in found.shares))
+        assert exact(found.cost) <= exact(budget)
+        for share, problem in zip(found.shares, problems, strict=True):
+            assert share.gamma == problem.margin(share.selected).value
+        count = portfolio(problems, budget=budget, aim="count", target=0.4)
+        assert count.value == brute(problems, budget, lambda values: sum(v >= 0.4 * (1 - 1e-9) for v in values))
+        assert sum(share.reached for share in count.shares) == count.value
+
+
+def test_processes_change_nothing():
+    problems = [random_problem(seed, nodes=4, blocks=5) for seed in range(70)]
+    assert portfolio(problems, budget=150.0) == portfolio(problems, budget=150.0, n_jobs=2)
+
+
+@pytest.mark.parametrize("limit", [None, 0.02])
+def test_planted_designs_are_never_denied(limit):
+    """Items too large to list, each with a known design, and money for exactly these: no bound may
+    say that less is possible.
+    """
+    problems = [random_problem(seed + 60, nodes=6, blocks=16, k=1 + seed % 2) for seed in range(4)]
+    rng = np.random.default_rng(4)
+    known = []
+    for problem in problems:
+        evaluator = Evaluator(problem)
+        assert len(evaluator.market.items) > ENUMERATED
+        masks = (rng.random(len(evaluator.market.items)) < 0.8 for _ in range(50))
+        known.append(
+            next((evaluator.market.cost(mask), evaluator.value(mask)) for mask in masks if evaluator.value(mask) > 1e-3)
+        )
+    money, least = float(sum(cost for cost, _ in known)), min(value for _, value in known)
+    found = portfolio(problems, budget=money, time_limit=limit)
+    assert found.upper_bound >= least * (1 - 1e-9)
+    for target in sorted({value for _, value in known}):
+        count = portfolio(problems, budget=money, aim="count", target=target * (1 - 1e-9), time_limit=limit)
+        assert count.upper_bound >= sum(value >= target for _, value in known)
+        if limit is None:
+            assert found.status is PlanStatus.OPTIMAL
+            assert found.value >= least * (1 - 1e-6)
+            assert count.value >= sum(value >= target for _, value in known)
+
+
+def test_messages():
+    problem = random_problem(1)
+    with pytest.raises(InputError, match="there is no item"):
+        portfolio([], budget=1.0)
+    with pytest.raises(InputError, match="aim: 'sum' is not one of smallest, count"):
+        portfolio([problem], budget=1.0, aim="sum")
+    with pytest.raises(InputError, match="aim count: give the target"):
+        portfolio([problem], budget=1.0, aim=Aim.COUNT)
+    with pytest.raises(BudgetError, match="demand purchases"):
+        portfolio([random_problem(1, features=("rules",))], budget=0.0)
+
+
+def test_classes_of_equal_items_are_spent_on_like_the_items_themselves() -> None:
+    from fractions import Fraction
+
+    from rrf_design.planning.curves import Curve
+    from rrf_design.planning.portfolios import spend
+
+    cheap = Curve((Fraction(0), Fraction(2), Fraction(5)), (0.0, 0.5, 0.9), (b"a", b"b", b"c"))
+    dear = Curve((Fraction(1), Fraction(4)), (0.1, 0.7), (b"a", b"b"))
+    for aim, target in ((Aim.SMALLEST, None), (Aim.COUNT, 0.5), (Aim.COUNT, 0.8)):
+        for money in range(2, 30):
+            classes = spend([cheap, dear], [4, 2], Fraction(money), aim=aim, target=target)
+            items = spend([cheap] * 4 + [dear] * 2, [1] * 6, Fraction(money), aim=aim, target=target)
+            assert classes.bound == items.bound
+            assert [sum(picked.values()) for picked in classes.picks] == [4, 2]
+
+
+def test_items_whose_curve_is_not_proven_could_leave_their_money_to_others() -> None:
+    from fractions import Fraction
+
+    from rrf_design.planning.curves import Curve
+    from rrf_design.planning.portfolios import spend
+
+    open_curve = Curve((Fraction(0), Fraction(3)), (0.0, 0.9), (b"a", b"b"), complete=False)
+    proven = Curve((Fraction(0), Fraction(4)), (0.0, 0.9), (b"a", b"b"))
+    found = spend([open_curve, proven], [1, 1], Fraction(4), aim=Aim.COUNT, target=0.5)
+    assert found.picks == ({1: 1}, {0: 1})
+    assert found.bound == 2.0  # the open one might cost nothing
+
+
+def scattering(delta, label, again=0.05):
+    from rrf_design.problem import Problem
+
+    node = {"sigma": 0.1, "again": again, "most_repeats": 3}
+    return Problem(
+        delta=delta,
+        nodes=[{"id": "plain", **node}, {"id": "reworded", **node}],
+        relations=[{"id": "same", "tail": "plain", "head": "reworded"}],
+        anchors=[
+            {"id": "known", "node": "plain", "value": 42.0},
+            {"id": "label", "node": "reworded", "value": 42.0, "cost": label},
+        ],
+    )
+
+
+def portfolios_cheapest(problem):
+    """Of every choice of repeats and blocks that reaches the item's own goal; None where none
+    does.
+    """
+    from rrf_design.derive import asking
+
+    best = None
+    for times in product(range(1, 4), repeat=2):
+        asked = asking(problem, dict(zip(("plain", "reworded"), times, strict=True)))
+        for chosen in ([], ["label"]):
+            design = asked.design(chosen)
+            if design.standing(asked).reached:
+                cost = exact(problem.nodes[0].again) * (sum(times) - 2) + design.price
+                best = cost if best is None else min(best, cost)
+    return best
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.2, 0.5, 0.9, 5.0])
+def test_own_goals_are_reached_by_purchases_and_repeats(budget):
+    items = [scattering(d, label) for d, label in ((1.6, 0.4), (1.3, 0.05), (1.9, 1.0), (0.2, 0.1), (1.6, 0.4))]
+    found = portfolio(items, budget=budget, aim="count")
+    prices = sorted(price for price in map(portfolios_cheapest, items) if price is not None)
+    most, left = 0, exact(budget)
+    for price in prices:
+        if price <= left:
+            most, left = most + 1, left - price
+    assert (found.value, found.status) == (most, PlanStatus.OPTIMAL)
+    assert found.cost <= budget + 1e-9
+    assert sum(share.reached for share in found.shares) == most
+    if most == len(prices):
+        assert any(share.repeats for share in found.shares)
+        assert any("repeats" in item for item in found.to_json()["items"])
+
+
+def test_own_goals_are_refused_where_there_are_none():
+    with pytest.raises(InputError, match="give the target that items should reach, or every item a delta"):
+        portfolio([random_problem(1)], budget=1.0, aim="count")
+    both = scattering(1.6, 0.4).model_copy(update={"target": 0.1})
+    with pytest.raises(InputError, match="give each a delta and no target"):
+        portfolio([both], budget=1.0, aim="count")
+    with pytest.raises(InputError, match="objective: items' own goals"):
+        portfolio([scattering(1.6, 0.4)], budget=1.0, aim="count", objective="gamma")
+
+
+@pytest.mark.parametrize("features", [(), ("tiers",), ("nodes", "links")], ids="-".join)
+def test_every_undominated_design_is_a_point(features):
+    problem = random_problem(12, features=features, blocks=6)
+    designs = sorted(all_designs(problem), key=lambda d: (d[0], -d[1]))
+    steps, best = [], -1.0
+    for cost, value, _ in designs:
+        if value > best * (1 + 1e-6) + 1e-9 or best < 0:
+            steps.append((cost, value))
+            best = value
+    found = frontier(problem)
+    assert found.complete
+    assert [exact(p.cost) for p in found.points] == [cost for cost, _ in steps]
+    assert [p.gamma for p in found.points] == pytest.approx([value for _, value in steps], abs=1e-7)
+    assert all(p.status is PlanStatus.OPTIMAL for p in found.points)
+    assert all(problem.margin(p.selected).value == p.gamma for p in found.points)
+
+
+def test_a_point_is_what_plan_buys():
+    problem = random_problem(13, blocks=7)
+    curve = frontier(problem, budget=5.0)
+    for budget in (0.0, 1.0, 2.5, 5.0):
+        point = curve.best_within(budget)
+        assert point is not None
+        assert point.gamma == pytest.approx(plan(problem, budget=budget, method="optimal").gamma, rel=1e-6)
+    assert curve.points[-1].cost <= 5.0
+    assert best_within(all_designs(problem), 5.0) == pytest.approx(curve.points[-1].gamma)
+
+
+def test_stopped_early_says_so():
+    curve = frontier(random_problem(13, blocks=7), time_limit=0.0)
+    assert not curve.complete
+    assert len(curve.points) >= 1
+    with pytest.raises(InputError, match="budget: must be a number"):
+        frontier(random_problem(13), budget=-1.0)
+
+
+def test_progress_tells_steps_and_bounds():
+    told = []
+    problem = random_problem(8, blocks=6)
+    found = frontier(problem, progress=lambda fraction, _, words: told.append((fraction, words)))
+    fractions = [fraction for fraction, _ in told]
+    assert fractions == sorted(fractions)
+    assert all(0.0 <= fraction <= 1.0 for fraction in fractions)
+    assert any(words.startswith(f"{len(found.points)} steps up to γ = ") for _, words in told)
+    assert any("the next costs at least" in words for _, words in told)
+    assert any(" between " in words for _, words in told)
+
+
+def planted(problem, seed):
+    """(cost, objective) of a few random designs of a problem with too many to list."""
+    evaluator, rng = Evaluator(problem), np.random.default_rng(seed)
+    masks = [rng.random(len(evaluator.market.items)) < share for share in (0.3, 0.5, 0.7, 0.9)]
+    return [(evaluator.market.cost(mask), evaluator.value(mask)) for mask in masks]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_point_denies_a_planted_design(seed):
+    """Whatever stops the walk: what a known design reaches for its cost, no point's bound
+    excludes.
+    """
+    problem = random_problem(seed + 50, nodes=7, blocks=12, k=1 + seed % 2)
+    known = [(cost, value) for cost, value in planted(problem, seed) if value > 1e-3]
+    assert known
+    for curve in (frontier(problem), frontier(problem, most_points=3), frontier(problem, time_limit=0.05)):
+        for cost, value in known:
+            point = curve.best_within(float(cost))
+            assert point is not None
+            last = point is curve.points[-1]
+            if not last or curve.complete:
+                assert max(point.upper_bound, point.value) >= value * (1 - 1e-6)
+            if curve.complete:
+                assert point.value >= value * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_asked_up_and_down_never_exclude_a_planted_design(seed):
+    """One search for many targets, in an order that moves its rows between them: as a frontier and
+    its neighbours ask.
+    """
+    problem = random_problem(seed + 50, nodes=7, blocks=14, k=1 + seed % 2)
+    search = search_for(Evaluator(problem), Order())
+    known = [(cost, value) for cost, value in planted(problem, seed) if value > 1e-3]
+    assert known
+    for share in (1.0, 0.4, 1.0 - 1e-9, 0.7, 0.05, 1.0):
+        for cost, value in [*known, *reversed(known)]:
+            found = search.minimise(share * value, cost, None)
+            assert not found.impossible
+            assert found.bound <= cost
+            assert found.mask is not None
+            assert search.evaluator.value(found.mask) >= share * value * (1 - 1e-8)

@@ -1,14 +1,17 @@
-"""Recipes in both forms, and the lines that their faults lead back to."""
+"""Recipes in two forms, and the templates in them."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.files import is_recipe, parse_text
-from rrf_design.questions.recipe import _lines_by_entry, dumps_recipe, load_recipe, recipe_from_document
+from rrf_design.questions.recipe import Recipe, _lines_by_entry, dumps_recipe, load_recipe, recipe_from_document
+from rrf_design.questions.templates import LONGEST_TEXT, TextTemplate, render, strict_number, template
 
 SHORT = '[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ x }}"\n'
 
@@ -158,3 +161,281 @@ def test_lines_of_entries_and_keys() -> None:
 
 def test_json_has_no_lines() -> None:
     assert _lines_by_entry('{"ask": [{"id": "a"}]}') == {}
+
+
+def entry(recipe: Recipe, section: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in recipe.long[section] if one["id"] == name)
+    return found
+
+
+def short(answer: dict[str, Any], *asks: dict[str, Any], check: list[dict[str, Any]] | None = None) -> Recipe:
+    listed = [{"prompt": "?", **ask} for ask in asks]
+    return recipe_from_document({"answer": answer, "ask": listed, "check": check or []})
+
+
+def test_one_node_per_model_and_repeat(invoices: Path) -> None:
+    recipe = load_recipe(invoices / "rrf.toml")
+    names = [node["id"] for node in recipe.long["nodes"]]
+    assert names == ["total", "reworded", "reworded#2", "reworded@other", "reworded@other#2", "cents", "parts"]
+    assert recipe.nodes["reworded", "other", 2] == "reworded@other#2"
+    assert recipe.nodes["reworded", None, 2] == "reworded#2"
+    assert recipe.nodes["total", None, 1] == "total"
+    assert entry(recipe, "nodes", "reworded@other")["model"] == "other"
+
+
+def test_relations_anchors_and_prices(invoices: Path) -> None:
+    recipe = load_recipe(invoices / "rrf.toml")
+    assert recipe.long["problem"] == {"k": 1, "deliver": ["total"], "delta": 0.005, "wrong_checks": 1}
+    assert entry(recipe, "relations", "reworded like total") == {
+        "id": "reworded like total",
+        "tail": "total",
+        "head": "reworded",
+    }
+    assert entry(recipe, "relations", "reworded@other#2 like reworded")["tail"] == "reworded"
+    cents = entry(recipe, "relations", "cents like total")
+    assert (cents["transport"], cents["offset"]) == ({"scale": 100}, "{{ fee }}")
+    assert entry(recipe, "nodes", "cents")["cost"] == 0.01
+    parts = entry(recipe, "relations", "parts sums to total")
+    assert (parts["sum"], parts["head"]) == (["parts"], "total")
+    assert entry(recipe, "anchors", "ledger")["trusted"] is False
+    assert entry(recipe, "anchors", "clerk")["source"] == {"person": "Gross total of invoice {{ no }}"}
+
+
+def test_every_node_and_block_has_its_way_back(invoices: Path) -> None:
+    recipe = load_recipe(invoices / "rrf.toml")
+    lines = (invoices / "rrf.toml").read_text().splitlines()
+    for section in ("nodes", "relations", "anchors"):
+        for one in recipe.long[section]:
+            origin = recipe.origins[one["id"]]
+            line = recipe.lines[origin.section, origin.place, "id"]
+            assert lines[line - 1] == f'id = "{origin.id}"'
+    assert (
+        recipe.where("clerk", "by") == f"check 'clerk' by, line {lines.index(chr(91) * 2 + 'check]]') + 4} of rrf.toml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("together", "units"),
+    [
+        ("ask", [None, None, None, None]),
+        ("wording", ["a", "b", "b", "c"]),
+        ("model", ["m", "m", "m", "n"]),
+    ],
+)
+def test_what_fails_together(together: str, units: list[str | None]) -> None:
+    document = {
+        "models": {"m": "embedded", "n": "embedded"},
+        "answer": {"of": "a", "fails_together": together},
+        "ask": [
+            {"id": "a", "prompt": "?"},
+            {"id": "b", "prompt": "?", "like": "a", "model": "m", "repeat": 2},
+            {"id": "c", "prompt": "?", "model": "n"},
+        ],
+    }
+    assert [node.get("unit") for node in recipe_from_document(document).long["nodes"]] == units
+
+
+def test_choices_are_read_by_every_ask_and_need_no_tolerance() -> None:
+    recipe = short(
+        {"of": "a", "choices": ["A", "B"]},
+        {"id": "a"},
+        {"id": "b", "like": "a", "parse": {"name": "choice", "options": ["B", "A"]}},
+    )
+    assert recipe.long["problem"]["delta"] == 0.5
+    assert entry(recipe, "nodes", "a")["parser"] == {"name": "choice", "options": ["A", "B"]}
+    assert entry(recipe, "nodes", "a")["dim"] == 2
+    assert entry(recipe, "nodes", "b")["parser"]["options"] == ["B", "A"]
+
+
+def test_what_is_always_bought_has_a_price_and_nothing_to_plan() -> None:
+    recipe = short({"of": "a"}, {"id": "a", "cost": 0.2}, {"id": "b", "like": "a", "cost": 0.3, "buy": "if needed"})
+    assert entry(recipe, "nodes", "a")["price"] == 0.2
+    assert "cost" not in entry(recipe, "nodes", "a")
+    assert entry(recipe, "nodes", "b")["cost"] == 0.3
+
+
+def test_an_ask_without_a_parser_reads_decimals() -> None:
+    assert entry(short({"of": "a"}, {"id": "a"}), "nodes", "a")["parser"] == "decimal"
+
+
+def test_parts_whose_number_a_row_decides_can_not_be_summed() -> None:
+    with pytest.raises(InputError, match="the same for every row"):
+        short({"of": "a"}, {"id": "a"}, {"id": "p", "sums_to": "a", "parse": {"name": "code", "tests": "{{ t }}"}})
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        {"person": "?"},
+        {"expression": "a + b"},
+        {"tests": [[1]], "expected": [2]},
+        {"verifier": "scripted:x", "prompt": "{{ answer }}?"},
+        {"command": ["true"]},
+    ],
+)
+def test_every_kind_of_check_is_a_source(by: dict[str, Any]) -> None:
+    recipe = short({"of": "a"}, {"id": "a"}, check=[{"id": "c", "of": "a", "by": by, "cost": 1.0, "sigma": 2.0}])
+    assert entry(recipe, "anchors", "c") == {"id": "c", "node": "a", "source": by, "cost": 1.0, "sigma": 2.0}
+
+
+def test_a_judge_that_is_wrong_at_a_rate_says_so() -> None:
+    check = {"id": "c", "of": "a", "by": {"value": 7.0}, "rate": 0.1}
+    recipe = short({"of": "a", "tolerance": 0.1}, {"id": "a"}, check=[check])
+    assert entry(recipe, "anchors", "c") == {"id": "c", "node": "a", "value": 7.0, "rate": 0.1}
+    with pytest.raises(InputError, match="rate"):
+        short({"of": "a"}, {"id": "a"}, check=[check | {"rate": 1.0}])
+
+
+ROW: dict[str, Any] = {"a": 1, "b": "qq", "none": None, "list": ["x", "y"], "text": "Total: {{ a }} {% if %}"}
+ROW |= {"a b": 2, 'q"}}{{': "z", "ü ß": "é", "row": {"x": 3}}
+ROW |= {"table": {"n": Decimal("1.10"), "h": "<é>"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("What is {{ a }} + {{ b }}?", "What is 1 + qq?"),
+        ('{{ b }} JSON: {"total": amount, "more": {"n": 1}} {}', 'qq JSON: {"total": amount, "more": {"n": 1}} {}'),
+        ("{{ text }}", "Total: {{ a }} {% if %}"),  # a cell is never read as a template
+        ("[{{ none }}]", "[]"),
+        ("{% if a == 1 %}one{% else %}more{% endif %}\n", "one\n"),
+        ("{% for x in list %}{{ loop.index }}{{ x }} {% endfor %}", "1x 2y "),
+        ("{{ b.strip().upper().replace('Q', 'z') }}{{ list | join('+') }}{{ b ~ a }}", "zzx+yqq1"),
+        ("{% raw %}{{ x }}{% endraw %}{# a remark #}", "{{ x }}"),
+        (r"\frac{1}{2} of {b2}", r"\frac{1}{2} of {b2}"),
+        ("{{ '{a}' }}", "{a}"),
+        ("""{{ row["a b"] }}{{ row['q"}}{{'] }}{{ row["ü ß"] | upper }}{{ row["b"] }}""", "2zÉqq"),
+        ("""{{ row }}{% if row["x y"] is defined %}1{% endif %}{{ row[b ~ ''] is defined }}""", '{"x": 3}False'),
+        ("{{ list }} {{ table }} {{ table | tojson }}", '["x", "y"] {"n": 1.10, "h": "<é>"} {"n": 1.10, "h": "<é>"}'),
+        ("{{ list | map('upper') | join(', ') }} {{ [table] | map(attribute='h') | first }}", "X, Y <é>"),
+    ],
+)
+def test_what_is_filled_in(source: str, text: str) -> None:
+    assert render(source, ROW) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{a}", r"\{a\} is not filled in; write \{\{ a \}\}"),
+        ('{"x": { b }}', r"\{b\} is not filled in"),
+        ("{{ c }}", r"no variable 'c' \(there are: a, a b, b, list, none, q.*, row, table, text, ü ß\)"),
+        ("{{ txt }}", "no variable 'txt'; did you mean 'text'"),
+        ("{{ a", "unexpected end"),
+        ("{% if a %}\n\n{% endfor %}", "line 3 of the text"),
+        ("{{ a.__class__ }}", "unsafe"),
+        ("{{ b['__class__'] }}", "unsafe"),
+        ("{{ list.append('z') }}", "not|unsafe"),
+        ("{{ b.encode }}", "unsafe"),
+        ("{{ list | map(attribute='__class__') | list }}", "unsafe"),
+        ("{{ list | map('pprint') | list }}", "pprint"),
+        ("{{ self }}", "reserved"),
+        ("{{ _rrf_row }}", "reserved"),
+        ("{{ row['a  b'] }}", "no variable 'a  b'; did you mean 'a b'"),
+        ("{{ row['keys'] }}", "no variable 'keys'"),
+        ("{{ _rrf_meter }}", "reserved"),
+        ("{% include 'x' %}", "include is not available"),
+        ("{% import 'x' as y %}", "import is not available"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}", "macro is not available"),
+        ("{{ b | pprint }}", "no filter 'pprint'"),
+        ("{{ b | uper }}", "did you mean 'upper'"),
+        ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{{ b + 1 }}", "TypeError"),
+        ("{{ namespace(x=1) }}", "no variable 'namespace'"),
+    ],
+)
+def test_what_is_refused(source: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        render(source, ROW)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+        "{% for i in range(999999999) %}{% endfor %}",
+        "{{ 'a' * 9999999999 }}",
+        "{{ [1] * 9999999999 }}",
+        "{{ 9 ** 9 ** 9 }}",
+        "{% set x = b %}" + "{% set x = x ~ x %}" * 40 + "{{ x }}",
+        "{% set x = b %}" + "{% set x = x + x %}" * 40 + "{{ x }}",
+        "{% set x = 'aaaaaaaaaaaaaaaa' %}" + "{% set x = x.replace('a', x) %}" * 9 + "{{ x }}",
+        "{% set x = 'aaaaaaaaaaaaaaaa' %}" + "{% set x = x | replace('a', x) %}" * 9 + "{{ x }}",
+        "{{ '{:>999999999}'.format(1) }}",
+        "{{ range(99999) | map('replace', '1', '" + "x" * 9999 + "') | list }}",
+        "{{ range(99999) | join('" + "x" * 9999 + "') }}",
+        "{{ '%999999999d' % 1 }}",
+        "{{ b['format'](1) }}",
+        "{% for i in range(99999) %}" + "y" * 1000 + "{% endfor %}",
+        "{% set x = 99999999999 %}" + "{% set x = x * x %}" * 12 + "{{ x }}",
+        "{{ " + "(" * 5000 + "a" + ")" * 5000 + " }}",
+    ],
+)
+def test_a_slip_of_the_pen_is_one_line_and_not_a_full_memory(source: str) -> None:
+    with pytest.raises(InputError) as caught:
+        render(source, ROW)
+    assert len(str(caught.value)) < 400
+
+
+def test_an_honest_long_text_passes() -> None:
+    assert len(render("{{ b }}", {"b": "x" * (LONGEST_TEXT - 1)})) == LONGEST_TEXT - 1
+
+
+def test_the_caller_s_values_stay_as_they_are() -> None:
+    row = {"list": [1, 2]}
+    assert render("{{ list | reverse | list }}", row) == "[2, 1]"
+    assert row == {"list": [1, 2]}
+
+
+def test_one_placeholder_stands_for_the_value_itself() -> None:
+    assert template("{{ list }}").value(ROW) == ["x", "y"]
+    assert template(" {{ a + 1 }} ").value(ROW) == 2
+    assert template("{{ a }}{{ b }}").one_placeholder is False
+    assert template("{{ a }} euros").value(ROW) == "1 euros"
+    assert template("{{ a }}").names == {"a"}
+    assert template("{% for i in list %}{{ i }}{{ b }}{% endfor %}").names == {"list", "b"}
+    with pytest.raises(InputError, match="no variable 'z'"):
+        template("{{ z }}").value(ROW)
+    assert TextTemplate("as it is").plain
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("12", 12.0), (" -1.50 ", -1.5), ("+.5e2", 50.0), (7, 7.0), (Decimal("1.10"), 1.1), (2.5, 2.5), ("007", 7.0)],
+)
+def test_numbers_are_read(cell: Any, number: float) -> None:
+    assert strict_number(cell) == number
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "",
+        " ",
+        None,
+        "1,234",
+        "1.234,50",
+        "12 EUR",
+        "1_000",
+        "nan",
+        "inf",
+        "1e999",
+        float("nan"),
+        True,
+        "٣",
+        [1],
+        10**400,
+    ],
+)
+def test_what_only_looks_like_a_number_is_not_one(cell: Any) -> None:
+    with pytest.raises(ValueError, match="is "):
+        strict_number(cell)
+
+
+def test_a_cell_of_the_row_is_a_column_like_others() -> None:
+    made = template('{{ row["a b"] }}')
+    assert made.names == {"a b"}
+    assert made.plain_names
+    assert made.value({"a b": [1]}) == [1]
+    assert not template('{{ row["a b"].x }}').plain_names

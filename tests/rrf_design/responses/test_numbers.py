@@ -353,7 +353,24 @@ def test_rationals(text: str, value: str, strict: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("3.14", 3.14), ("about -2.5e3 m", -2500.0), ("1,234.5 and done", 1234.5), ("5", 5.0), ("v1.2.3 or 7", 7.0)],
+    [
+        ("3.14", 3.14),
+        ("about -2.5e3 m", -2500.0),
+        ("1,234.5 and done", 1234.5),
+        ("5", 5.0),
+        ("v1.2.3 or 7", 7.0),
+        ("First 3, then 5.\n#### 8", 8.0),
+        ("The answer is 5. It has nothing to do with 7.", 5.0),
+        ('{"reasoning": "the answer is 5 at first", "answer": "6"}', 6.0),
+        ("3 and 4 make\n\n**7**", 7.0),
+        ("There are 3 and 4. So, she has 7.", 7.0),
+        ("3 * 4 = 12, 12 + 1 = 13 eggs.", 13.0),
+        ("Fr. 697.68 + Fr. 139.54 = Fr. 837.22", 837.22),
+        ("268,17 \u20ac + 53,63 \u20ac = EUR 321,80", 321.8),
+        ("12 (of 20)", 12.0),
+        ("twelve, that is 12, yes 12", 12.0),
+        ("\\boxed{\\frac{1}{2}} follows from 3", 0.5),
+    ],
 )
 def test_decimals(text: str, value: float) -> None:
     assert DECIMAL.parse(text).value == (value,)
@@ -402,26 +419,6 @@ def test_the_short_way_agrees_with_the_long_one() -> None:
 
 
 DECIMAL = parsers.get("decimal")
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("First 3, then 5.\n#### 8", 8.0),
-        ("The answer is 5. It has nothing to do with 7.", 5.0),
-        ('{"reasoning": "the answer is 5 at first", "answer": "6"}', 6.0),
-        ("3 and 4 make\n\n**7**", 7.0),
-        ("There are 3 and 4. So, she has 7.", 7.0),
-        ("3 * 4 = 12, 12 + 1 = 13 eggs.", 13.0),
-        ("Fr. 697.68 + Fr. 139.54 = Fr. 837.22", 837.22),
-        ("268,17 \u20ac + 53,63 \u20ac = EUR 321,80", 321.8),
-        ("12 (of 20)", 12.0),
-        ("twelve, that is 12, yes 12", 12.0),
-        ("\\boxed{\\frac{1}{2}} follows from 3", 0.5),
-    ],
-)
-def test_the_marked_number(text: str, value: float) -> None:
-    assert DECIMAL.parse(text).value == (value,)
 
 
 @pytest.mark.parametrize(

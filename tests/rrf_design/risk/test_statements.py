@@ -1,18 +1,31 @@
-"""Each statement keeps its own promise: the error of its test, summed over every outcome for every
-truth.
-"""
+"""What is claimed, what it takes, and what it would take at worst."""
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.risk import Among, Limit, Scope, Statement
-from rrf_design.risk.counts import HypergeometricTail
-from rrf_design.risk.statements import evidence, together
+from rrf_design.promises.forecast import guessed_answers
+from rrf_design.risk import (
+    Among,
+    Gate,
+    Limit,
+    Prospect,
+    Scope,
+    Statement,
+    best_risk,
+    forecast,
+    least_labels,
+    pilot_size,
+)
+from rrf_design.risk.arguments import choice, share, whole
+from rrf_design.risk.counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, PValue
+from rrf_design.risk.statements import UnknownSize, evidence, forbidden_counts, tails, together, worst_tails
 
 ALPHA = Fraction(1, 10)
 
@@ -196,6 +209,14 @@ def test_a_limit_of_one_is_kept_by_whatever_is_not_all_wrong() -> None:
         (lambda: Limit.of(1.0), "risk is 1.0"),
         (lambda: Limit.of(-0.1), "risk is -0.1"),
         (lambda: Limit.of(0.1, among="some"), "among should be one of 'delivered', 'all', not 'some'"),
+        (lambda: least_labels(0, 0.95), "risk is 0"),
+        (lambda: best_risk(0, 0.95), "labels is 0"),
+        (lambda: pilot_size(0, 0.05), "population is 0"),
+        (lambda: forecast([9], 0.05, 0.95, population=100, check=1, panel=1, prospects=[]), "at least one prospect"),
+        (
+            lambda: forecast([101], 0.05, 0.95, population=100, check=1, panel=1, prospects=PROSPECTS),
+            "labels is 101",
+        ),
     ],
 )
 def test_bad_input_is_one_line(call: object, words: str) -> None:
@@ -233,3 +254,185 @@ def test_rest_among_delivered_has_a_gate_that_no_draw_moves(depth: int) -> None:
             )
             assert error <= ALPHA
     assert gates
+
+
+PROSPECTS = [Prospect(20.0, 0.001), Prospect(10.0, 0.01), Prospect(3.0, 0.03)]
+
+
+@pytest.mark.parametrize(("risk", "labels"), [(0.05, 59), (0.02, 149), (0.01, 299)])
+def test_clean_labels_needed(risk: float, labels: int) -> None:
+    assert least_labels(risk, 0.95) == labels
+    assert best_risk(labels, 0.95) <= risk < best_risk(labels - 1, 0.95)
+
+
+@pytest.mark.parametrize("wrong", [1, 4, 20])
+def test_more_wrong_items_need_more_labels(wrong: int) -> None:
+    n = least_labels(0.05, 0.95, wrong=wrong)
+    rate, level = share(0.05, "risk"), 1 - share(0.95, "confidence")
+    assert BinomialTail(n, rate, wrong).at_most(level)
+    assert not BinomialTail(n - 1, rate, wrong).at_most(level)
+
+
+def test_pilot_size_follows_the_rule_of_thumb_and_never_exceeds_the_data() -> None:
+    assert pilot_size(5000, 0.05) == 221
+    assert pilot_size(20, 0.01) == 20
+
+
+def test_no_pilot_pays_for_a_small_risk_on_a_small_data_set() -> None:
+    found = forecast([100, 200, 400], 0.01, 0.95, population=1319, check=30, panel=25, prospects=PROSPECTS)
+    assert [f.allowed_wrong for f in found] == [-1, -1, 0]
+    assert not any(f.pays for f in found)
+    # Below 299 labels nothing can be proven: not even the bound is below checking everything.
+    assert [f.possible for f in found] == [False, False, True]
+
+
+def test_a_pilot_pays_where_data_are_many_and_the_risk_is_not_tiny() -> None:
+    small, large = forecast([100, 400], 0.05, 0.95, population=20_000, check=30, panel=25, prospects=PROSPECTS)
+    assert small.pays
+    assert large.pays
+    assert large.least_cost <= large.expected_cost < large.check_everything
+
+
+def test_the_estimate_is_between_the_bound_and_checking_what_is_left() -> None:
+    for found in forecast(range(50, 1000, 50), 0.03, 0.9, population=1000, check=30, panel=25, prospects=PROSPECTS):
+        assert found.least_cost - 1e-9 <= found.expected_cost
+        assert found.expected_cost <= found.pilot_cost + (1000 - found.labels) * 30 + 1e-9
+
+
+@pytest.mark.parametrize(("risk", "least"), [(0.1, 38), (0.05, 82), (0.02, 217)])
+def test_the_first_look_is_where_a_proof_begins_to_be_possible(risk: float, least: int) -> None:
+    from fractions import Fraction
+
+    import numpy as np
+
+    from rrf_design.risk import first_look, least_labels, sequential_tail
+
+    assert first_look(risk, 0.95) == least > least_labels(risk, 0.95)
+    for labels, proven in ((least - 1, False), (least, True)):
+        assert sequential_tail(np.zeros(labels, dtype=bool), risk).at_most(Fraction(1, 20)) is proven
+
+
+@pytest.mark.parametrize("accuracy", [0.6, 0.9, 0.99])
+def test_right_as_often_as_guessed_and_wrong_together(accuracy: float) -> None:
+    codes, gold = guessed_answers(accuracy, 6, items=20_000)
+    right = codes == gold[:, None]
+    assert right.mean() == pytest.approx(accuracy, abs=0.01)
+    both = (~right[:, 0] & ~right[:, 1]).mean()
+    assert both > 1.3 * (1 - accuracy) ** 2
+    assert (codes[~right] == 1).any()  # two wrong answers may be the same
+
+
+def test_the_same_each_time_and_bad_guesses_are_one_line() -> None:
+    assert (guessed_answers(0.8, 3)[0] == guessed_answers(0.8, 3)[0]).all()
+    with pytest.raises(InputError, match=r"accuracy is 1\.5"):
+        guessed_answers(1.5, 3)
+    with pytest.raises(InputError, match="nodes is 0"):
+        guessed_answers(0.5, 0)
+
+
+@pytest.mark.parametrize("value", [0.95, np.float64(0.95), Decimal("0.95"), Fraction(19, 20)])
+def test_a_share_is_the_decimal_that_was_written(value: float) -> None:
+    assert share(value, "confidence") == Fraction(19, 20)
+
+
+def test_zero_is_a_share_where_it_may_be() -> None:
+    assert share(0, "risk", zero=True) == 0
+
+
+def test_a_whole_number_may_be_of_any_kind_that_equals_one() -> None:
+    assert whole(3.0, "labels") == 3
+    assert whole(Fraction(6, 2), "labels", least=3, most=3) == 3
+
+
+def test_a_name_chooses_a_member_and_a_member_itself() -> None:
+    assert choice(Among, "all", "among") is Among.ALL
+    assert choice(Gate, Gate.LEAD, "gate") is Gate.LEAD
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: share(0, "risk"), "risk is 0, and should lie strictly between 0 and 1"),
+        (lambda: share(True, "risk"), "risk should be a number between 0 and 1, not True"),
+        (lambda: share("much", "risk"), "risk should be a number between 0 and 1, not 'much'"),  # type: ignore[arg-type]
+        (lambda: whole(2.5, "labels"), "labels should be a whole number, not 2.5"),
+        (lambda: whole(True, "labels"), "labels should be a whole number, not True"),
+        (lambda: whole(float("inf"), "labels"), "labels should be a whole number, not inf"),
+        (lambda: whole(5, "labels", most=4), "labels is 5, and should be between 0 and 4"),
+        (lambda: choice(Among, "some", "among"), "among should be one of 'delivered', 'all', not 'some'"),
+    ],
+)
+def test_bad_input_is_one_line_of_arguments(call: object, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()  # type: ignore[operator]
+    assert str(caught.value) == words
+
+
+def every_tail(rate: Fraction, drawn: int, seen: int, *, most: int, extra: int) -> list[HypergeometricTail]:
+    """The slow path: one tail for each number of delivered items that the draw allows."""
+    found = []
+    for size in range(drawn, most + 1):
+        wrong = int(rate * size) + 1 + extra
+        if wrong <= size - (drawn - seen):
+            found.append(HypergeometricTail(size, wrong, drawn, seen))
+    return found
+
+
+def worst_tail(rate: Fraction, drawn: int, seen: int, *, most: int, extra: int) -> PValue:
+    return worst_tails(rate, [UnknownSize(drawn, seen, most, extra)])[0]
+
+
+@pytest.mark.parametrize("rate", ["0.01", "0.05", "0.2", "1/3", "0.7"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_largest_of_all(rate: str, seed: int) -> None:
+    rng = np.random.default_rng([seed, *map(ord, rate)])
+    share = Fraction(rate)
+    most = int(rng.integers(50, 900))
+    drawn = int(rng.integers(20, min(most, 300)))
+    about = float(share) * drawn
+    for seen in sorted({int(rng.integers(0, drawn)), int(about), int(about / 2), int(min(drawn - 1, about * 1.5))}):
+        for extra in sorted({0, seen, seen // 2}):
+            listed = every_tail(share, drawn, seen, most=most, extra=extra)
+            found = worst_tail(share, drawn, seen, most=most, extra=extra)
+            largest = max((tail.value for tail in listed), default=0.0)
+            assert found.value == pytest.approx(largest, rel=2 * GUARD, abs=1e-300)
+            # What is decided is decided as all of them together would: at the largest tail itself,
+            # and on both sides of it.
+            for level in (Fraction(largest), Fraction(largest * (1 - 1e-3)), Fraction(largest * (1 + 1e-3))):
+                if 0 < level < Fraction(99, 100):
+                    assert found.at_most(level) is all(tail.at_most(level) for tail in listed)
+
+
+def test_what_nobody_refutes_and_what_cannot_be() -> None:
+    assert worst_tail(Fraction(1, 20), 100, 60, most=5000, extra=60).value == 1.0
+    assert worst_tail(Fraction(1, 20), 100, 100, most=5000, extra=0).value == 1.0
+    assert worst_tail(Fraction(1, 2), 10, 0, most=10, extra=3).value == 0.0
+
+
+def test_many_tails_are_single_ones() -> None:
+    sizes, wrong = np.array([400, 900, 5000]), np.array([40, 90, 700])
+    for drawn, seen in ((100, 0), (100, 12), (300, 30), (390, 35), (390, 2)):
+        listed = [HypergeometricTail(int(n), int(k), drawn, seen).value for n, k in zip(sizes, wrong, strict=True)]
+        many = tails(sizes, wrong, np.full(3, drawn), np.full(3, seen))
+        assert many == pytest.approx(listed, rel=1e-9, abs=1e-300)
+
+
+def test_far_counts_come_in_short_blocks() -> None:
+    starts, ends = forbidden_counts(50_000)
+    assert starts[0] == 1
+    assert ends[-1] == 50_000
+    assert (starts[1:] == ends[:-1] + 1).all()
+    assert (ends[:-1] <= np.maximum(starts[:-1] * 1.002, starts[:-1])).all()
+
+
+def test_many_at_once_are_the_same_as_one_after_the_other() -> None:
+    rng = np.random.default_rng(4)
+    rate = Fraction(3, 20)
+    asked = []
+    for _ in range(60):
+        drawn = int(rng.integers(10, 200))
+        seen = int(rng.integers(0, drawn // 2))
+        asked.append(UnknownSize(drawn, seen, 1500 + drawn, int(rng.choice([0, seen, 3]))))
+    found = worst_tails(rate, [*asked, *asked])
+    assert found[: len(asked)] == found[len(asked) :] == [worst_tails(rate, [one])[0] for one in asked]
+    assert any(isinstance(one, CertainTail) for one in found)
