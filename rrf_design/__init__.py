@@ -24,7 +24,7 @@ _HOME = {
     "rrf_design.certificates": "certify verify Certificate Verification",
     "rrf_design.repairing": "repair Repair",
     "rrf_design.acquisition": "acquire Acquisition",
-    "rrf_design.tables": "estimate DatasetPlan Delivery Estimate ByStructure",
+    "rrf_design.tables": "estimate repairer DatasetPlan Delivery Estimate Repairer ByStructure",
     "rrf_design.promises._pilot": "pilot Pilot",
     "rrf_design.promises.audits": "audit Audit",
     "rrf_design.promises._measure": "measure Measurement",
@@ -64,6 +64,7 @@ __all__ = [
     "Refused",
     "Relation",
     "Repair",
+    "Repairer",
     "RetryLater",
     "Rule",
     "Tier",
@@ -91,6 +92,7 @@ __all__ = [
     "plan",
     "portfolio",
     "repair",
+    "repairer",
     "risk",
     "save",
     "save_operator",
@@ -118,6 +120,6 @@ if TYPE_CHECKING:
     from rrf_design.promises.audits import Audit, audit
     from rrf_design.questions import Dataset, dataset
     from rrf_design.repairing import Repair, repair
-    from rrf_design.tables import ByStructure, DatasetPlan, Delivery, Estimate, estimate
+    from rrf_design.tables import ByStructure, DatasetPlan, Delivery, Estimate, Repairer, estimate, repairer
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

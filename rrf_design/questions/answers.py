@@ -75,7 +75,7 @@ class RecordedAnswers:
 
     def __init__(self, dataset: Dataset, source: Any, *, checks: bool = False) -> None:
         self.name = str(source) if isinstance(source, str | os.PathLike) else "the answers"
-        self._names = _NodeNames(dataset.recipe)
+        self._names = NodeNames(dataset.recipe)
         entries = dataset.recipe.long.get("anchors", ()) if checks else ()
         self._checks = frozenset(str(entry.get("id")) for entry in entries)
         # A temporary file that ends with the connection. Joblib asks for the next items in whatever
@@ -151,7 +151,7 @@ class RecordedAnswers:
         repeat, model = _repeat(cells), cells.get("model")
         if model is not None and not isinstance(model, str):
             raise InputError(f"model is {model!r:.40}, not text")
-        answer = _answer(cells)
+        answer = recorded_answer(cells)
         if node in self._checks and answer.text is not None:
             raise InputError(f"check {node!r}: what it gave is a value (a number, or a list of them), not a text")
         nodes = (node,) if node in self._checks else self._names.nodes(node, model or None, repeat)
@@ -176,7 +176,7 @@ class RecordedAnswers:
         self._db.execute("drop table items")
 
 
-class _NodeNames:
+class NodeNames:
     """From what a row calls a question (its node or ask, model and repeat) to the node of the
     recipe.
     """
@@ -282,7 +282,8 @@ def _repeat(cells: Cells) -> int:
     return 1 if number is None else int(number)
 
 
-def _answer(cells: Mapping[str, Any]) -> RecordedAnswer:
+def recorded_answer(cells: Mapping[str, Any]) -> RecordedAnswer:
+    """What `value`, `text`, `status` and `cost` of a recorded row say."""
     status, text, value = cells.get("status"), cells.get("text"), cells.get("value")
     status = None if status is None else unread_status(status)
     cost = _number(cells, "cost")
@@ -339,7 +340,7 @@ def logged_answers(source: Any) -> Iterator[tuple[str, str, int, RecordedAnswer]
 
 def _logged(cells: Cells) -> tuple[tuple[str, str, int], RecordedAnswer]:
     place = (_name(cells.get("id"), "id"), _name(cells.get("node"), "node"), _repeat(cells))
-    return place, _answer(cells)
+    return place, recorded_answer(cells)
 
 
 def _read_rows(table: DataTable, faults: RowFaults, entry: Callable[[Cells], Entry]) -> Iterator[tuple[int, Entry]]:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.files import canonical_digest, suggestion, to_document
+from rrf_design.files import canonical_digest, suggestion
 from rrf_design.problem import Problem
 from rrf_design.questions.filling import Filler, Numbers, check_columns
-from rrf_design.questions.recipe import Recipe, load_recipe, recipe_from_document
+from rrf_design.questions.recipe import Recipe, as_recipe
 from rrf_design.questions.tables import Cells, DataTable, RowFaults, need_column, open_table
 from rrf_design.responses.parsed import Parser
 from rrf_design.structure import structure_key
@@ -142,11 +142,10 @@ class Dataset(Mapping[str, Problem]):
         """All columns of the table, in order."""
         return self._survey.columns
 
-    @cached_property
+    @property
     def fields(self) -> tuple[str, ...]:
         """The delivered nodes, where they are several: fields of one document."""
-        named = self.recipe.long["problem"].get("deliver", ())
-        return tuple(named) if len(named) > 1 else ()
+        return self.recipe.fields
 
     @cached_property
     def structures(self) -> Mapping[str, ItemClass]:
@@ -401,12 +400,7 @@ def dataset(recipe: Any, table: Any = None) -> Dataset:
     >>> len(items), len(items.structures)
     (2, 1)
     """
-    if isinstance(recipe, Problem):
-        recipe = to_document(recipe)
-    if isinstance(recipe, Mapping):
-        recipe = recipe_from_document(dict(recipe))
-    if not isinstance(recipe, Recipe):
-        recipe = load_recipe(recipe)
+    recipe = as_recipe(recipe)
     if table is None:
         if recipe.data.table is None:
             raise InputError(f"{recipe.name}: it names no table; give one with --data, or as table in [data]")

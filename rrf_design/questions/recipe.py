@@ -25,7 +25,17 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from rrf_design.blocks import Transport
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, NonNegative, Table, Text
-from rrf_design.files import SECTIONS, canonical_digest, known_keys, one_line, parse_text, read_source, toml_entry
+from rrf_design.files import (
+    SECTIONS,
+    canonical_digest,
+    known_keys,
+    one_line,
+    parse_text,
+    read_source,
+    to_document,
+    toml_entry,
+)
+from rrf_design.problem import Problem
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 """A number, or a text that is one placeholder and becomes it."""
@@ -320,6 +330,12 @@ class Recipe:
         return f"{title} {key}, {spot}" if key else f"{title}, {spot}"
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """The delivered nodes, where they are several: fields of one document."""
+        named = self.long["problem"].get("deliver", ())
+        return tuple(named) if len(named) > 1 else ()
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the long form: policies and runs name the recipe they belong to by it."""
         return canonical_digest(self.document())
@@ -337,6 +353,15 @@ class Recipe:
         if self.ladder is not None:
             found["ladder"] = dict(self.ladder)
         return found
+
+
+def as_recipe(source: Any) -> Recipe:
+    """The recipe of a path, of the content of its file, or of a problem; a recipe as it is."""
+    if isinstance(source, Problem):
+        source = to_document(source)
+    if isinstance(source, Mapping):
+        return recipe_from_document(dict(source))
+    return source if isinstance(source, Recipe) else load_recipe(source)
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Recipe:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from rrf_design.tables._engine import repair_dataset
 from rrf_design.tables._estimates import Estimate, estimate
+from rrf_design.tables._repairer import Repairer, repairer
 from rrf_design.tables._reviews import Reviews, read_reviews, write_reviews
 from rrf_design.tables.delivered import Delivery, write_output
 from rrf_design.tables.rows import Row, Value
@@ -26,6 +27,7 @@ __all__ = [
     "Delivery",
     "Estimate",
     "ItemPlan",
+    "Repairer",
     "Reviews",
     "Row",
     "Value",
@@ -36,6 +38,7 @@ __all__ = [
     "plan_dataset",
     "read_reviews",
     "repair_dataset",
+    "repairer",
     "save_certificates",
     "write_output",
     "write_reviews",

@@ -174,16 +174,22 @@ class TableEngine:
         self.settings = settings
         self._filler = Filler(recipe)
         self._engine = RepairEngine(method=settings.method)
-        self._whole = {key: ItemTemplate(one, self._filler.open_nodes) for key, one in examples.items()}
+        self._whole: dict[str, ItemTemplate] = {}
         """By structure: what all fields of an item share, so what it costs."""
-        self._templates = {key: self._fields(one) for key, one in self._whole.items()}
+        self._templates: dict[str, tuple[ItemTemplate, ...]] = {}
         """By structure: one template for each delivered field."""
         self._chosen: dict[str, frozenset[str]] = {}
-        for key, one in self._whole.items():  # what no item of a structure can have is said at once
-            chosen = () if settings.select is None else one.problem.resolve(settings.select)
-            self._chosen[key] = frozenset(chosen) - one.on_sale
-            _ = one.problem.structure
-            with_classes(one.problem, self._filler.open_nodes, 1)
+        for key, example in examples.items():
+            self.learn(key, example)
+
+    def learn(self, structure: str, example: Problem) -> None:
+        """A structure that items may have; what no item of it can have is said at once."""
+        whole, select = ItemTemplate(example, self._filler.open_nodes), self.settings.select
+        chosen = () if select is None else whole.problem.resolve(select)
+        _ = whole.problem.structure
+        with_classes(whole.problem, self._filler.open_nodes, 1)
+        self._whole[structure], self._templates[structure] = whole, self._fields(whole)
+        self._chosen[structure] = frozenset(chosen) - whole.on_sale
 
     def _fields(self, whole: ItemTemplate) -> tuple[ItemTemplate, ...]:
         problems = field_problems(whole.problem)

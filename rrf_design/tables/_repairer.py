@@ -1,0 +1,192 @@
+"""`repairer`: the repair of rows as a function from an Arrow batch to an Arrow batch.
+
+Whatever maps a function over batches runs it as it is: Dask, Spark, Ray, DuckDB, Polars. All it
+carries is the recipe and how to repair; structures are found as rows come, and what a row becomes
+depends on the row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.arguments import seconds_of
+from rrf_design.errors import InputError, MissingDependency
+from rrf_design.noise import Noise
+from rrf_design.questions.answers import NodeNames, RawItem, recorded_answer
+from rrf_design.questions.filling import Filler
+from rrf_design.questions.recipe import Recipe, as_recipe
+from rrf_design.repairing.contract import WorkSettings
+from rrf_design.structure import structure_key
+from rrf_design.tables._engine import EngineSettings, TableEngine
+from rrf_design.tables.rows import Key, Row, delivered_names, joined_row, unusable_row
+from rrf_design.texts import cell_text
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ANSWERS = "answers"
+"""The column of a batch that holds what was answered about its row."""
+_KINDS = {"bound": "float64", "cost": "float64", "changed": "bool_"}
+
+
+class Repairer:
+    """Repairs the rows of a batch; made by `rrf_design.repairer`.
+
+    A call takes a `pyarrow.RecordBatch` or `Table` with the columns of the row and `answers`, a
+    list of structs with `node` and, where they are known, `model`, `repeat`, `text`, `value` (a
+    list of numbers), `status` and `cost`. It returns the same kind with the columns of `schema`:
+    the id of the row and what is delivered of it, without `rank`, which compares rows. Rows that
+    can't be used are `incomplete` and say why. Answers are texts, as a CSV table has them.
+    """
+
+    def __init__(self, recipe: Recipe, settings: EngineSettings) -> None:
+        if recipe.data.id is None:
+            raise InputError(f"{recipe.name}: repairer needs a column that names the row; give it as id in [data]")
+        self._recipe, self._settings = recipe, settings
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_recipe": self._recipe, "_settings": self._settings}
+
+    def __repr__(self) -> str:
+        return f"repairer({self._recipe.name!r})"
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """What a call returns."""
+        arrow = _arrow()
+        kinds = {name: _KINDS.get(_bare(key), "string") for key, name in self._columns.items()}
+        return arrow.schema([(name, getattr(arrow, kind)()) for name, kind in {"id": "string", **kinds}.items()])
+
+    @property
+    def _columns(self) -> dict[Key, str]:
+        """What each delivered column is called, beside `id`."""
+        named = delivered_names(["id"], self._recipe.fields)
+        return {key: name for key, name in named.items() if key != "rank"}
+
+    def __call__(self, batch: Any) -> Any:
+        """What is delivered of each row of the batch, in its order."""
+        arrow, schema = _arrow(), self.schema
+        if ANSWERS not in batch.schema.names:
+            raise InputError(f"repairer: the batch has no column {ANSWERS!r}; it has {', '.join(batch.schema.names)}")
+        rows = list(self._rows(batch.to_pylist()))
+        cells = [row.cells(None) for row in rows]
+        columns = [[row.id for row in rows], *([_cell(one[key], key) for one in cells] for key in self._columns)]
+        arrays = [arrow.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        kind = arrow.Table if isinstance(batch, arrow.Table) else arrow.RecordBatch
+        return kind.from_arrays(arrays, schema=schema)
+
+    @cached_property
+    def _filler(self) -> Filler:
+        return Filler(self._recipe)
+
+    @cached_property
+    def _names(self) -> NodeNames:
+        return NodeNames(self._recipe)
+
+    @cached_property
+    def _engine(self) -> TableEngine:
+        return TableEngine(self._recipe, {}, self._settings)
+
+    @cached_property
+    def _structures(self) -> dict[tuple[Any, ...], str]:
+        """The structures seen so far, by what of a row decides them."""
+        return {}
+
+    def _rows(self, batch: list[dict[str, Any]]) -> Iterator[Row]:
+        found: list[Row | RawItem] = []
+        for cells in batch:
+            answers, gold = cells.pop(ANSWERS), self._recipe.data.gold_column
+            name = str(cells.get(self._recipe.data.id or ""))
+            try:
+                seen = {column: cell for column, cell in cells.items() if column != gold}
+                found.append(RawItem(name, seen, self._structure(seen), self._answers(answers)))
+            except InputError as error:
+                row = unusable_row(name, str(error))
+                found.append(joined_row([(field, row) for field in self._recipe.fields or ("",)]))
+        for item in found:  # one by one: a product over many rows is rounded otherwise than over one
+            yield item if isinstance(item, Row) else self._engine.rows([item])[0]
+
+    def _structure(self, cells: Mapping[str, Any]) -> str:
+        faults = self._filler.faults(cells)
+        if faults:
+            raise InputError(faults[0])
+        pattern = self._filler.pattern(cells)
+        if pattern not in self._structures:
+            example = self._filler.problem(cells, name="example")
+            key = structure_key(example)
+            self._engine.learn(key, example)
+            self._structures[pattern] = key
+        return self._structures[pattern]
+
+    def _answers(self, given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for one in given or ():
+            node = self._names.node(str(one["node"]), one.get("model"), one.get("repeat") or 1)
+            if node in found:
+                raise InputError(f"a second answer of node {node!r}; say which repeat it is")
+            found[node] = recorded_answer(one)
+        return found
+
+
+def _bare(key: Key) -> str:
+    """The name of a column, whatever field it is of."""
+    return key if isinstance(key, str) else key[1]
+
+
+def _cell(cell: Any, key: Key) -> Any:
+    """A cell of the batch; numbers and texts of answers stand as a CSV table has them."""
+    return cell if cell is None or _bare(key) in _KINDS else cell_text(cell)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingDependency("repairer needs pyarrow: pip install 'rrf-design[parquet]'") from None
+    return pyarrow
+
+
+def repairer(
+    recipe: Any,
+    *,
+    select: Any = None,
+    method: str = "auto",
+    k: int | None = None,
+    noise: Noise | None = None,
+    options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+) -> Repairer:
+    """`repair` of a table's rows as a function from an Arrow batch to an Arrow batch.
+
+    It can be pickled, keeps nothing that a result depends on, and gives a row the same cells in
+    batches of any size and order: engines that map functions over batches run it as it is.
+
+    Parameters
+    ----------
+    recipe
+        A path, the content of a recipe's file, or a `Recipe`; it names the id of a row in [data].
+    select, method, k, noise, options, time_limit, seed
+        As in `repair`; `time_limit` is of one row.
+
+    Returns
+    -------
+    A function of a `pyarrow.RecordBatch` or `Table` (the columns of the row, and `answers`) that
+    returns the delivered columns without `rank`; `schema` says what they are.
+
+    >>> import pyarrow as pa
+    >>> import rrf_design as rrf
+    >>> ask = [{"id": "a", "prompt": "{{ text }}", "parse": "decimal"}]
+    >>> ask += [{**ask[0], "id": name, "like": "a"} for name in ("b", "c")]
+    >>> recipe = {"data": {"id": "no"}, "answer": {"of": "a", "tolerance": 0.5}, "ask": ask}
+    >>> repair = rrf.repairer(recipe)
+    >>> said = [{"node": node, "text": text} for node, text in (("a", "7"), ("b", "9"), ("c", "7"))]
+    >>> found = repair(pa.RecordBatch.from_pylist([{"no": "1", "text": "3 + 4", "answers": said}]))
+    >>> found.to_pylist()[0]["answer"], found.to_pylist()[0]["verdict"]
+    ('7', 'consistent')
+    """
+    chosen = None if select is None else select if isinstance(select, str) else tuple(select)
+    work = WorkSettings(None, seconds_of(time_limit), seed, None, options or {})
+    return Repairer(as_recipe(recipe), EngineSettings(chosen, method, k, noise, work))
