@@ -148,18 +148,12 @@ class RecordedAnswers:
 
     def _entry(self, cells: Cells) -> tuple[str, tuple[str, ...], RecordedAnswer]:
         item, node = (_name(cells.get(key), key) for key in ("id", "node"))
-        repeat, model = _repeat(cells), cells.get("model")
-        if model is not None and not isinstance(model, str):
-            raise InputError(f"model is {model!r:.40}, not text")
+        if node not in self._checks:
+            return item, *self._names.answered(node, cells)
         answer = recorded_answer(cells)
-        if node in self._checks and answer.text is not None:
+        if answer.text is not None:
             raise InputError(f"check {node!r}: what it gave is a value (a number, or a list of them), not a text")
-        nodes = (node,) if node in self._checks else self._names.nodes(node, model or None, repeat)
-        if len(nodes) > 1 and answer.value is not None:
-            raise InputError(
-                f"node {node!r} gives several fields; give its text, or the value of one field, as {nodes[0]!r}"
-            )
-        return item, nodes, answer
+        return item, (node,), answer
 
     def _check_items(self, dataset: Dataset) -> None:
         """Answers of items that the table has not: a slip in an id, or another table."""
@@ -191,6 +185,18 @@ class NodeNames:
                 self._models.setdefault(alias, set()).add(name)
         for name in recipe.models:
             self._models[name] = {name}  # its own name before anybody's alias
+
+    def answered(self, name: str, cells: Cells) -> tuple[tuple[str, ...], RecordedAnswer]:
+        """The nodes that a recorded row answers, and what it says."""
+        repeat, model = _repeat(cells), cells.get("model")
+        if model is not None and not isinstance(model, str):
+            raise InputError(f"model is {model!r:.40}, not text")
+        answer, nodes = recorded_answer(cells), self.nodes(name, model or None, repeat)
+        if len(nodes) > 1 and answer.value is not None:
+            raise InputError(
+                f"node {name!r} gives several fields; give its text, or the value of one field, as {nodes[0]!r}"
+            )
+        return nodes, answer
 
     def nodes(self, name: str, model: str | None, repeat: int) -> tuple[str, ...]:
         """The node's id, or those of all fields of an ask that gives several; InputError says what

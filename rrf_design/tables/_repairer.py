@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.arguments import seconds_of
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.noise import Noise
-from rrf_design.questions.answers import NodeNames, RawItem, recorded_answer
+from rrf_design.questions.answers import NodeNames, RawItem
 from rrf_design.questions.filling import Filler
 from rrf_design.questions.recipe import Recipe, as_recipe
 from rrf_design.repairing.contract import WorkSettings
@@ -123,10 +123,11 @@ class Repairer:
     def _answers(self, given: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for one in given or ():
-            node = self._names.node(str(one["node"]), one.get("model"), one.get("repeat") or 1)
-            if node in found:
-                raise InputError(f"a second answer of node {node!r}; say which repeat it is")
-            found[node] = recorded_answer(one)
+            nodes, answer = self._names.answered(str(one["node"]), one)
+            for node in nodes:
+                if node in found:
+                    raise InputError(f"a second answer of node {node!r}; say which repeat it is")
+                found[node] = answer
         return found
 
 
