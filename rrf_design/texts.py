@@ -24,6 +24,12 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9][0-9.,' ]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def json_text(document: Any, **options: Any) -> str:
     """A document as JSON that UTF-8 can hold: readable, with halves of surrogate pairs as escapes
     that read back.

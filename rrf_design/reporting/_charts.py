@@ -9,13 +9,15 @@ not computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rrf_design.reporting.pages import Markup, Picture, at_least, at_most, join, number, table, tag
+from rrf_design.reporting.pages import Column, Markup, Picture, at_least, at_most, figures, join, listing, number, tag
 
 WIDTH, HEIGHT = 640, 340
 LEFT, RIGHT, TOP, BOTTOM = 78, 22, 18, 62
+MOST_BARS = 30
 DASHES = (None, "7 4", "2 4", "9 3 2 3")
 
 
@@ -34,6 +36,16 @@ class Series:
         for values in (self.y, self.lower, self.upper, self.labels):
             if values is not None and len(values) != len(self.x):
                 raise ValueError(f"series {self.name!r}: {len(values)} values for {len(self.x)} points")
+
+    @classmethod
+    def of(
+        cls, name: str, entries: Iterable[Mapping[str, Any]], *keys: str, labels: Sequence[str] | None = None
+    ) -> Series:
+        """What entries have under the keys of x and y, and perhaps of the bounds."""
+        rows = list(entries)
+        x, y, *bounds = ([float(row[key]) for row in rows] for key in keys)
+        lower, upper = bounds or (None, None)
+        return cls(name, x, y, lower, upper, labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,105 +67,84 @@ def line_chart(
     step: bool = False,
     target: float | None = None,
     target_name: str = "target",
-    log_y: bool = False,
-    zero: bool = True,
 ) -> Picture:
     """Values over x.
 
     `step` holds each value until the next point (what money has bought stays bought).
     """
     drawn = [s for s in series if len(s.x)]
-    values = [
-        v for s in drawn for part in (s.y, s.lower, s.upper) if part is not None for v in part if math.isfinite(v)
-    ]
+    values = [v for s in drawn for part in (s.y, s.lower, s.upper) if part is not None for v in part]
+    x = _Scale.over([v for s in drawn for v in s.x], LEFT, WIDTH - RIGHT, pad=0.0)
+    y = _Scale.over([*values, *([] if target is None else [target])], HEIGHT - BOTTOM, TOP, zero=True)
+    parts = [_axes(x, y, x_label, y_label)]
     if target is not None:
-        values.append(target)
-    x_scale = _Scale.over([v for s in drawn for v in s.x], LEFT, WIDTH - RIGHT, pad=0.0)
-    y_scale = _Scale.over(values, HEIGHT - BOTTOM, TOP, zero=zero and not log_y, log=log_y)
-    parts = [_axes(x_scale, y_scale, x_label, y_label)]
-    if target is not None:
-        y = y_scale(target)
-        parts.append(tag("line", x1=float(LEFT), x2=float(WIDTH - RIGHT), y1=y, y2=y, class_="target"))
-        parts.append(
-            tag(
-                "text",
-                f"{target_name} {number(target)}",
-                x=LEFT + 6.0,
-                y=y - 6,
-                class_="soft",
-            )
-        )
-    for index, item in enumerate(drawn):
-        parts.append(_draw(item, index, x_scale, y_scale, step))
-    svg = _svg(_summary(drawn, x_label, y_label), HEIGHT, *parts)
-    return Picture(
-        svg=join(svg, _legend(drawn)),
-        summary=_summary(drawn, x_label, y_label),
-        table=_series_table(drawn, x_label, y_label),
-    )
+        parts.append(_line(LEFT, WIDTH - RIGHT, y(target), y(target), "target"))
+        parts.append(_words(f"{target_name} {number(target)}", LEFT + 6, y(target) - 6, soft=True))
+    parts += [_draw(item, index, x, y, step) for index, item in enumerate(drawn)]
+    summary = f"Chart of {y_label} over {x_label}: {', '.join(s.name for s in drawn)}"
+    return Picture(join(_svg(summary, HEIGHT, *parts), _legend(drawn)), summary, _series_table(drawn, x_label, y_label))
+
+
+def _line(x1: float, x2: float, y1: float, y2: float, kind: str) -> Markup:
+    return tag("line", x1=float(x1), x2=float(x2), y1=float(y1), y2=float(y2), class_=kind)
+
+
+def _words(text: str, x: float, y: float, *, anchor: str | None = None, soft: bool = False) -> Markup:
+    return tag("text", text, x=float(x), y=float(y), text_anchor=anchor, class_="soft" if soft else None)
 
 
 def step_chart(
-    series: Sequence[Series], *, x_label: str, y_label: str, target: float | None = None, target_name: str = "target"
+    series: Series,
+    y_label: str,
+    target: float | None = None,
+    *,
+    x_label: str = "money spent (unit of costs)",
+    target_name: str = "target",
 ) -> Picture:
-    """A line chart whose values hold until the next point."""
-    return line_chart(series, x_label=x_label, y_label=y_label, step=True, target=target, target_name=target_name)
+    """A curve whose values hold until the next point."""
+    return line_chart([series], x_label=x_label, y_label=y_label, step=True, target=target, target_name=target_name)
 
 
-def bar_chart(
-    bars: Sequence[Bar], *, label: str, value_label: str, target: float | None = None, most: int = 30
-) -> Picture:
+def bar_chart(bars: Sequence[Bar], *, label: str, value_label: str) -> Picture:
     """Horizontal bars with their values written out; whiskers show bounds.
 
-    Bars beyond `most` are in the table only.
+    Bars beyond `MOST_BARS` are in the table only.
     """
-    shown = list(bars[:most])
-    row = 30
+    shown, row, left, right = bars[:MOST_BARS], 30, 190, WIDTH - 74
     height = TOP + row * max(len(shown), 1) + 48
-    left = 190
-    ends = [v for b in shown for v in (b.value, b.upper, target) if v is not None and math.isfinite(v)]
-    scale = _Scale.over([0.0, *ends], left, WIDTH - 74, zero=True)
+    ends = [v for b in shown for v in (b.value, b.upper) if v is not None]
+    scale = _Scale.over([0.0, *ends], left, right, zero=True)
     parts: list[Markup] = []
     for tick in scale.ticks:
-        parts.append(tag("line", x1=scale(tick), x2=scale(tick), y1=float(TOP), y2=float(height - 42), class_="rule"))
-        parts.append(
-            tag("text", number(tick), x=scale(tick), y=float(height - 24), text_anchor="middle", class_="soft")
-        )
-    parts.append(
-        tag("text", value_label, x=(left + WIDTH - 74) / 2, y=float(height - 4), text_anchor="middle", class_="soft")
-    )
+        parts.append(_line(scale(tick), scale(tick), TOP, height - 42, "rule"))
+        parts.append(_words(number(tick), scale(tick), height - 24, anchor="middle", soft=True))
+    parts.append(_words(value_label, (left + right) / 2, height - 4, anchor="middle", soft=True))
     for index, bar in enumerate(shown):
         y = TOP + row * index + 5.0
         end = scale(bar.value) if math.isfinite(bar.value) else scale(0.0)
         inside = [
             tag("title", f"{bar.name}: {number(bar.value)} {value_label}{', ' + bar.note if bar.note else ''}"),
-            tag("text", _clip(bar.name, 24), x=float(left - 8), y=y + 14, text_anchor="end"),
+            _words(bar.name if len(bar.name) <= 24 else bar.name[:23] + "…", left - 8, y + 14, anchor="end"),
             tag("rect", x=float(left), y=y, width=max(end - left, 0.0), height=float(row - 10), class_="bar"),
         ]
         if bar.lower is not None and bar.upper is not None and scale(bar.upper) - scale(bar.lower) > 2:
             inside.append(_whisker(scale(bar.lower), scale(bar.upper), y + (row - 10) / 2))
             end = max(end, scale(bar.upper))
-        inside.append(tag("text", number(bar.value, 4), x=end + 6, y=y + 14))
-        parts.append(tag("g", *inside, class_="c0"))
-    if target is not None:
-        parts.append(
-            tag("line", x1=scale(target), x2=scale(target), y1=float(TOP), y2=float(height - 42), class_="target")
-        )
-    bounds = any(b.lower is not None for b in bars)
-    notes = any(b.note for b in bars)
-    columns = [label, value_label, *(["lower bound", "upper bound"] if bounds else []), *(["note"] if notes else [])]
-    rows = [
-        [
-            b.name,
-            number(b.value),
-            *([at_least(b.lower), at_most(b.upper)] if bounds else []),
-            *([b.note] if notes else []),
-        ]
-        for b in bars
-    ]
+        parts.append(tag("g", *inside, _words(number(bar.value, 4), end + 6, y + 14), class_="c0"))
+    beside = listing(
+        bars,
+        Column(label, lambda b: b.name),
+        figures(value_label, lambda b: number(b.value)),
+        *_bounds(any(b.lower is not None for b in bars), lambda b: at_least(b.lower), lambda b: at_most(b.upper)),
+        Column("note", lambda b: b.note) if any(b.note for b in bars) else None,
+    )
     summary = f"{value_label} of {len(bars)} by {label}"
-    beside = table(columns, rows, right=range(1, 4 if bounds else 2))
-    return Picture(svg=_svg(summary, height, *parts), summary=summary, table=beside)
+    return Picture(_svg(summary, height, *parts), summary, beside)
+
+
+def _bounds(wanted: bool, lower: Callable[[Any], str], upper: Callable[[Any], str]) -> list[Column]:
+    """The columns of proven bounds; none where nothing has any."""
+    return [figures("lower bound", lower), figures("upper bound", upper)] if wanted else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,27 +156,13 @@ class _Scale:
     start: float
     end: float
     ticks: tuple[float, ...]
-    log: bool = False
 
     @classmethod
     def over(
-        cls,
-        values: Sequence[float],
-        start: float,
-        end: float,
-        *,
-        zero: bool = False,
-        log: bool = False,
-        pad: float = 0.06,
+        cls, values: Sequence[float], start: float, end: float, *, zero: bool = False, pad: float = 0.06
     ) -> _Scale:
-        finite = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [0.0 if not log else 1.0]
+        finite = [v for v in values if math.isfinite(v)] or [0.0]
         low, high = min(finite), max(finite)
-        if log:
-            first, last = math.floor(math.log10(low)), max(math.ceil(math.log10(high)), math.floor(math.log10(low)) + 1)
-            stride = max(1, (last - first) // 6)
-            return cls(
-                float(first), float(last), start, end, tuple(10.0**e for e in range(first, last + 1, stride)), True
-            )
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
         if high == low:
@@ -198,13 +175,11 @@ class _Scale:
         return cls(low, high, start, end, _round_ticks(low, high, least=1.0 if whole and span >= 1 else 0.0))
 
     def __call__(self, value: float) -> float:
-        if self.log:
-            value = math.log10(value) if value > 0 else self.low
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def _round_ticks(low: float, high: float, *, about: int = 5, least: float = 0.0) -> tuple[float, ...]:
-    raw = max((high - low) / about, least)
+def _round_ticks(low: float, high: float, *, least: float) -> tuple[float, ...]:
+    raw = max((high - low) / 5, least)  # about five of them
     size = 10.0 ** math.floor(math.log10(raw))
     stride = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
     first = math.ceil(low / stride - 1e-9)
@@ -213,32 +188,18 @@ def _round_ticks(low: float, high: float, *, about: int = 5, least: float = 0.0)
 
 
 def _axes(x: _Scale, y: _Scale, x_label: str, y_label: str) -> Markup:
+    foot, middle = HEIGHT - BOTTOM, (TOP + HEIGHT - BOTTOM) / 2
     parts = []
     for tick in y.ticks:
-        parts.append(tag("line", x1=float(LEFT), x2=float(WIDTH - RIGHT), y1=y(tick), y2=y(tick), class_="rule"))
-        parts.append(tag("text", number(tick), x=float(LEFT - 8), y=y(tick) + 4.5, text_anchor="end", class_="soft"))
+        parts.append(_line(LEFT, WIDTH - RIGHT, y(tick), y(tick), "rule"))
+        parts.append(_words(number(tick), LEFT - 8, y(tick) + 4.5, anchor="end", soft=True))
     for tick in x.ticks:
-        parts.append(
-            tag("line", x1=x(tick), x2=x(tick), y1=float(HEIGHT - BOTTOM), y2=HEIGHT - BOTTOM + 5.0, class_="axis")
-        )
-        parts.append(
-            tag("text", number(tick), x=x(tick), y=HEIGHT - BOTTOM + 22.0, text_anchor="middle", class_="soft")
-        )
-    parts.append(
-        tag(
-            "line",
-            x1=float(LEFT),
-            x2=float(WIDTH - RIGHT),
-            y1=float(HEIGHT - BOTTOM),
-            y2=float(HEIGHT - BOTTOM),
-            class_="axis",
-        )
-    )
-    parts.append(tag("text", x_label, x=(LEFT + WIDTH - RIGHT) / 2, y=HEIGHT - 8.0, text_anchor="middle"))
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    parts.append(
-        tag("text", y_label, x=0.0, y=0.0, transform=f"translate(18 {middle:g}) rotate(-90)", text_anchor="middle")
-    )
+        parts.append(_line(x(tick), x(tick), foot, foot + 5, "axis"))
+        parts.append(_words(number(tick), x(tick), foot + 22, anchor="middle", soft=True))
+    parts.append(_line(LEFT, WIDTH - RIGHT, foot, foot, "axis"))
+    parts.append(_words(x_label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, anchor="middle"))
+    turned = f"translate(18 {middle:g}) rotate(-90)"
+    parts.append(tag("text", y_label, x=0.0, y=0.0, transform=turned, text_anchor="middle"))
     return join(parts)
 
 
@@ -300,50 +261,29 @@ def _legend(series: Sequence[Series]) -> Markup | None:
         return None
     items = []
     for index, item in enumerate(series):
-        sample = [
-            tag("path", d="M2,7 H32", class_="line", stroke_dasharray=DASHES[index % len(DASHES)]),
-            _marker(index, 17.0, 7.0),
-        ]
-        items.append(
-            tag("li", tag("svg", *sample, viewBox="0 0 34 14", aria_hidden="true", class_=f"c{index % 7}"), item.name)
-        )
+        line = tag("path", d="M2,7 H32", class_="line", stroke_dasharray=DASHES[index % len(DASHES)])
+        sample = (line, _marker(index, 17.0, 7.0))
+        drawn = tag("svg", *sample, viewBox="0 0 34 14", aria_hidden="true", class_=f"c{index % 7}")
+        items.append(tag("li", drawn, item.name))
     return tag("ul", items, class_="legend")
 
 
 def _series_table(series: Sequence[Series], x_label: str, y_label: str) -> Markup:
-    bounds = any(s.lower is not None for s in series)
-    words = any(s.labels is not None for s in series)
-    several = len(series) > 1
-    columns = [
-        *(["series"] if several else []),
-        x_label,
-        *(["what"] if words else []),
-        y_label,
-        *(["lower bound", "upper bound"] if bounds else []),
-    ]
-    rows = []
-    for s in series:
-        for i, here in enumerate(s.x):
-            row = [
-                *([s.name] if several else []),
-                number(here),
-                *([s.labels[i] if s.labels else ""] if words else []),
-                number(s.y[i]),
-            ]
-            if bounds:
-                row += [at_least(s.lower[i]) if s.lower else "", at_most(s.upper[i]) if s.upper else ""]
-            rows.append(row)
-    right = [i for i, name in enumerate(columns) if name not in ("series", "what")]
-    return table(columns, rows, right=right)
-
-
-def _summary(series: Sequence[Series], x_label: str, y_label: str) -> str:
-    return f"Chart of {y_label} over {x_label}: {', '.join(s.name for s in series)}"
+    return listing(
+        [(s, i) for s in series for i in range(len(s.x))],
+        Column("series", lambda at: at[0].name) if len(series) > 1 else None,
+        figures(x_label, lambda at: number(at[0].x[at[1]])),
+        Column("what", lambda at: at[0].labels[at[1]] if at[0].labels else "")
+        if any(s.labels is not None for s in series)
+        else None,
+        figures(y_label, lambda at: number(at[0].y[at[1]])),
+        *_bounds(
+            any(s.lower is not None for s in series),
+            lambda at: at_least(at[0].lower[at[1]]) if at[0].lower else "",
+            lambda at: at_most(at[0].upper[at[1]]) if at[0].upper else "",
+        ),
+    )
 
 
 def _svg(summary: str, height: int, *parts: Markup) -> Markup:
     return tag("svg", tag("title", summary), *parts, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=summary)
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

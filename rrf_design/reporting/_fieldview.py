@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.blocks import Anchor, Relation
-from rrf_design.reporting.pages import Markup, join, number, prose, table, tag, visible, without_empty
+from rrf_design.reporting.pages import Column, Markup, figures, join, listing, number, prose, table, tag, visible
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -223,11 +223,8 @@ def block_words(view: FieldView, block: Relation | Anchor) -> str:
     status = WORDS[view.block_status(block)]
     price = "" if block.cost is None else f" for {block.cost:g}"
     if isinstance(block, Relation):
-        words = [
-            f"relation {block.id}",
-            _relation_words(block),
-            f"family {block.family}" if block.family else "",
-        ]
+        family = f"family {block.family}" if block.family else ""
+        words = [f"relation {block.id}", _relation_words(block), family]
     else:
         words = [f"anchor {block.id} on {', '.join(block.nodes[:6])}{' …' if len(block.nodes) > 6 else ''}"]
     words += [status + price, view.remarks.get(block.id, "")]
@@ -251,36 +248,24 @@ def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
     tied = Counter(
         name for block in problem.blocks if view.block_status(block) in ("owned", "bought") for name in block.nodes
     )
-    rows = [
-        [
-            node.id,
-            number(node.dim),
-            "asked" if node.id in view.open_nodes else f"not asked, costs {node.cost:g}",
-            number(tied[node.id]),
-            f"{view.shares[node.id]:.1%}" if node.id in view.shares else "",
-            *(["wrong" if node.id in view.wrong else ""] if view.wrong else []),
-        ]
-        for node in nodes
-    ]
-    columns = [
-        "node",
-        "dimension",
-        "state",
-        "blocks in the design",
-        "share of witness",
-        *(["response"] if view.wrong else []),
-    ]
+    follows = not view.whole  # a large field's tables follow what is drawn
+    rows = listing(
+        nodes,
+        Column("node", lambda node: node.id),
+        figures("dimension", lambda node: number(node.dim)),
+        Column("state", lambda node: "asked" if node.id in view.open_nodes else f"not asked, costs {node.cost:g}"),
+        figures("blocks in the design", lambda node: number(tied[node.id])),
+        figures("share of witness", lambda node: f"{view.shares[node.id]:.1%}" if node.id in view.shares else ""),
+        Column("response", lambda node: "wrong" if node.id in view.wrong else "") if view.wrong else None,
+        keys=[f"n{index[node.id]}" for node in nodes],
+        follows=follows,
+    )
     near = set(view.drawn_nodes)
     blocks = [(j, b) for j, b in enumerate(problem.blocks) if near.issuperset(b.nodes)]
     blocks.sort(key=lambda item: -view.energies.get(item[1].id, 0.0))
     drawn = "" if view.whole else " drawn"
-    follows = not view.whole  # a large field's tables follow what is drawn
     parts = [
-        *folded(
-            f"Nodes{drawn}",
-            table(columns, rows, right=[1, 3, 4], keys=[f"n{index[node.id]}" for node in nodes], follows=follows),
-            len(rows),
-        ),
+        *folded(f"Nodes{drawn}", rows, len(nodes)),
         *folded(f"Relations and anchors{drawn}", _block_table(view, blocks, follows=follows), len(blocks)),
     ]
     if not view.whole:
@@ -298,38 +283,23 @@ def folded(heading: str, content: Markup, rows: int) -> list[Markup]:
 
 
 def _block_table(view: FieldView, blocks: Sequence[tuple[int, Relation | Anchor]], *, follows: bool) -> Markup:
-    rows = []
-    for _, block in blocks:
-        relation = isinstance(block, Relation)
-        what = _ends_words(block) if isinstance(block, Relation) else ", ".join(block.nodes[:6])
-        kind = transport_words(block) if isinstance(block, Relation) else "anchor"
-        energy = view.energies.get(block.id)
-        rows.append(
-            [
-                block.id,
-                "relation" if relation else "anchor",
-                what,
-                kind,
-                block.family or "",
-                WORDS[view.block_status(block)],
-                "" if block.cost is None else number(block.cost),
-                "" if energy is None else _energy_words(energy),
-            ]
-        )
-    columns = [
-        "block",
-        "kind",
-        "nodes",
-        "map",
-        "family",
-        "state",
-        "cost (unit of costs)",
-        "energy on the witness, ‖C h‖²",
-    ]
-    keys = [f"b{j}" for j, _ in blocks]
-    if follows:  # the page's script fills all columns
-        return table(columns, rows, right=[6, 7], keys=keys, follows=True)
-    return without_empty(columns, rows, right=[6, 7], keys=keys)
+    def energy(block: Relation | Anchor) -> str:
+        return _energy_words(view.energies[block.id]) if block.id in view.energies else ""
+
+    return listing(
+        [block for _, block in blocks],
+        Column("block", lambda b: b.id),
+        Column("kind", lambda b: "relation" if isinstance(b, Relation) else "anchor"),
+        Column("nodes", lambda b: _ends_words(b) if isinstance(b, Relation) else ", ".join(b.nodes[:6])),
+        Column("map", lambda b: transport_words(b) if isinstance(b, Relation) else "anchor"),
+        Column("family", lambda b: b.family or ""),
+        Column("state", lambda b: WORDS[view.block_status(b)]),
+        figures("cost (unit of costs)", lambda b: "" if b.cost is None else number(b.cost)),
+        figures("energy on the witness, ‖C h‖²", energy),
+        filled=not follows,  # else the page's script fills all columns
+        keys=[f"b{j}" for j, _ in blocks],
+        follows=follows,
+    )
 
 
 def _totals(view: FieldView) -> list[Markup]:

@@ -53,29 +53,18 @@ def draw_field(view: FieldView) -> Markup:
     edges = [(index[b.nodes[0]], index[name]) for _, b in blocks for name in b.nodes[1:]]
     placed, size = _positions([index[name] for name in view.drawn_nodes], edges)
     svg = _svg(view, blocks, placed, size, index)
-    return tag(
-        "figure",
-        tag(
-            "div",
-            _controls(view),
-            tag("div", svg, class_="drawing"),
-            tag("output", _hint(view), class_="detail", aria_live="polite"),
-            _legend(view),
-            None if view.whole else carried(view),
-            class_="field",
-        ),
-        tag("figcaption", _caption(view, len(blocks))),
-        tag("div", field_tables(view, index), class_="beside"),
-        class_="figure",
-    )
+    drawing, hint = tag("div", svg, class_="drawing"), tag("output", _hint(view), class_="detail", aria_live="polite")
+    data = None if view.whole else carried(view)
+    beside = tag("div", field_tables(view, index), class_="beside")
+    field = tag("div", _controls(view), drawing, hint, _legend(view), data, class_="field")
+    return tag("figure", field, tag("figcaption", _caption(view, len(blocks))), beside, class_="figure")
 
 
 def _caption(view: FieldView, shown: int) -> str:
     bent = [entry.id for entry in view.problem.nonlinear]
     if view.whole:
-        told = (
-            f" Not drawn, since they are no rows of B: the nonlinear relations {', '.join(bent[:12])}." if bent else ""
-        )
+        told = f" Not drawn, since they are no rows of B: the nonlinear relations {', '.join(bent[:12])}."
+        told = told if bent else ""
         return f"The field: {number(len(view.problem.nodes))} nodes, {number(shown)} relations and anchors drawn.{told}"
     return (
         f"The part of the field around the witness: {len(view.drawn_nodes)} of {number(len(view.problem.nodes))} nodes"
@@ -93,30 +82,18 @@ def _hint(view: FieldView) -> str:
 
 
 def _controls(view: FieldView) -> Markup:
-    boxes = []
-    if view.problem.on_sale:
-        boxes.append(("nosale", "what is still on sale"))
-    boxes.append(("nolabels", "names"))
-    find = tag(
-        "span",
-        tag("label", "Find a node ", tag("input", type="search", autocomplete="off", data_act="find")),
-        tag("datalist"),
-        _button("go", "Show"),
-        class_="group",
-    )
+    boxes = [("nosale", "what is still on sale"), ("nolabels", "names")][not view.problem.on_sale :]
+    field = tag("input", type="search", autocomplete="off", data_act="find")
+    find = [tag("label", "Find a node ", field), tag("datalist"), _button("go", "Show")]
     around = None
     if not view.whole:
         sizes = [
             tag("option", str(many), value=str(many), selected=many == NEIGHBOURHOOD)
             for many in (NEIGHBOURHOOD // 2, NEIGHBOURHOOD, 2 * NEIGHBOURHOOD)
         ]
-        around = tag(
-            "span",
-            _button("around", "Around the chosen node", disabled=True),
-            tag("label", "Nodes drawn ", tag("select", sizes, data_act="size")),
-            _button("back", "Back to the witness" if view.witness else "Back to the first"),
-            class_="group",
-        )
+        chosen = tag("label", "Nodes drawn ", tag("select", sizes, data_act="size"))
+        back = _button("back", "Back to the witness" if view.witness else "Back to the first")
+        around = tag("span", _button("around", "Around the chosen node", disabled=True), chosen, back, class_="group")
     zoom = [
         _button("out", "−", title="Zoom out"),
         _button("in", "+", title="Zoom in"),
@@ -127,7 +104,7 @@ def _controls(view: FieldView) -> Markup:
         "div",
         tag("span", "Show: ", ticks, class_="group"),
         tag("span", zoom, class_="group", role="group", aria_label="Zoom"),
-        find,
+        tag("span", find, class_="group"),
         around,
         _button("skip", "Skip the drawing"),  # seen when tabbed to: a drawing has many stops
         class_="controls",
@@ -162,9 +139,7 @@ def _svg(
             bend = (seen[pair] - (pair_count[pair] - 1) / 2) * 34.0
             seen[pair] += 1
             lines.append(_relation(view, j, block, block.pair, placed, index, bend, labelled))
-        elif isinstance(block, Relation):
-            lines.append(_several(view, j, block, placed, index))
-        elif len(block.nodes) == 1:
+        elif isinstance(block, Anchor) and len(block.nodes) == 1:
             single[index[block.nodes[0]]].append((j, block))
         else:
             lines.append(_several(view, j, block, placed, index))
@@ -172,19 +147,10 @@ def _svg(
         for (j, anchor), angle in zip(anchors, _free_angles(i, placed, neighbours[i], len(anchors)), strict=True):
             lines.append(_anchor(view, j, anchor, placed[i], i, angle))
     circles = [_node(view, i, view.problem.nodes[i].id, place) for i, place in placed.items()]
-    width, height = size
+    width, height = f"{size[0]:.0f}", f"{size[1]:.0f}"
     words = f"Drawing of the field {view.problem.name} with {len(placed)} nodes"
-    return tag(
-        "svg",
-        *lines,
-        *circles,
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        role="group",
-        tabindex="0",
-        aria_label=words,
-    )
+    shape = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
+    return tag("svg", *lines, *circles, **shape, role="group", tabindex="0", aria_label=words)
 
 
 def _relation(
@@ -323,14 +289,8 @@ def _legend(view: FieldView) -> Markup:
         tag("li", sample(tag("path", d="M2,7 H32", class_="edge bought"), colour=min(i, COLOURS)), name)
         for i, name in enumerate(view.families[:COLOURS])
     ]
-    if len(view.families) > COLOURS:
-        items.append(
-            tag(
-                "li",
-                sample(tag("path", d="M2,7 H32", class_="edge bought")),
-                f"{len(view.families) - COLOURS} other families",
-            )
-        )
+    if (left := len(view.families) - COLOURS) > 0:
+        items.append(tag("li", sample(tag("path", d="M2,7 H32", class_="edge bought")), f"{left} other families"))
     kinds = {view.block_status(block) for block in view.problem.blocks}
     for kind in ("owned", "bought", "sale"):
         if kind in kinds:

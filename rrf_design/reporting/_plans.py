@@ -4,7 +4,7 @@ best it can be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import accumulate
 from math import inf, nan
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.pages import (
     Card,
-    Child,
+    Column,
     Markup,
     PageParts,
     amount,
@@ -25,13 +25,14 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     figure,
+    figures,
     join,
+    listing,
     number,
     prose,
     section,
-    table,
-    without_empty,
 )
+from rrf_design.texts import listed
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -54,12 +55,11 @@ def plan_page(source: PageSource) -> PageParts:
         parts.append(section("The field when everything is bought", draw_field(_view(source.problem, data))))
     if data.get("notes"):
         parts.append(section("Notes", [prose(str(note)) for note in data["notes"]]))
-    name = _name(source)
-    wish = (
-        f"budget {amount(data['budget'])}" if data.get("budget") is not None else f"target {number(data.get('target'))}"
-    )
+    wish = f"target {number(data.get('target'))}"
+    if data.get("budget") is not None:
+        wish = f"budget {amount(data['budget'])}"
     return PageParts(
-        f"Plan for {name}",
+        f"Plan for {_name(source)}",
         parts,
         subtitle=f"k = {k}, {wish}, method {data.get('method', 'not said')}",
         lead=join(_words(data, k), cards(_figures(data, k))),
@@ -69,73 +69,48 @@ def plan_page(source: PageSource) -> PageParts:
 
 def frontier_page(source: PageSource) -> PageParts:
     """The page of a frontier: the best margin that each amount of money buys, with the bound on
-    anything better.
+    anything better; where asking again is on sale, the error that each amount promises.
     """
     data, k = source.data, _k(source)
-    points = data["points"]
     if data.get("of_error"):
         return _error_page(source)
-    costs = [float(p["cost"]) for p in points]
-    values = [float(p["gamma"]) for p in points]
-    uppers = [
-        max(float(p["upper_bound"]), v) if p.get("upper_bound") is not None else inf
-        for p, v in zip(points, values, strict=True)
-    ]
-    lowers = [nan if p.get("gamma_lower") is None else float(p["gamma_lower"]) for p in points]
-    words = [f"{len(p['selected'])} bought, {p['status']}" for p in points]
-    series = Series("best margin", costs, values, lowers, uppers, words)
-    picture = step_chart(
-        [series],
-        x_label="money spent (unit of costs)",
-        y_label=f"best margin {gamma(k)}",
-        target=_target(source),
-        target_name="target",
+    points = [dict(point) for point in data["points"]]
+    for p in points:
+        p["upper"] = inf if p.get("upper_bound") is None else max(float(p["upper_bound"]), float(p["gamma"]))
+        p["lower"] = nan if p.get("gamma_lower") is None else float(p["gamma_lower"])
+    labels = [f"{len(p['selected'])} bought, {p['status']}" for p in points]
+    series = Series.of("best margin", points, "cost", "gamma", "lower", "upper", labels=labels)
+    costs, best = series.x, max(series.y, default=None)
+    picture = step_chart(series, f"best margin {gamma(k)}", _target(source))
+    table = listing(
+        points,
+        figures("cost (unit of costs)", lambda p: amount(p["cost"])),
+        figures(gamma(k), lambda p: number(float(p["gamma"]))),
+        figures("proven at least", lambda p: at_least(p["lower"], 7)),
+        figures("nothing for this money beats", lambda p: at_most(p["upper"], 7)),
+        Column("status", "status"),
+        Column("buys", lambda p: ", ".join(p["selected"]) or "nothing"),
     )
-    rows: list[Sequence[Child]] = [
-        [
-            amount(p["cost"]),
-            number(v),
-            at_least(low, 7),
-            at_most(up, 7),
-            str(p["status"]),
-            ", ".join(p["selected"]) or "nothing",
-        ]
-        for p, v, low, up in zip(points, values, lowers, uppers, strict=True)
-    ]
-    columns = ["cost (unit of costs)", gamma(k), "proven at least", "nothing for this money beats", "status", "buys"]
     positive = next((p for p in points if p["gamma"] > 0), None)
-    text = (
-        "No amount of money on this frontier buys a positive margin."
-        if positive is None
-        else (
-            f"The first positive margin costs {amount(positive['cost'])}; the largest, {number(values[-1])}, costs"
+    text = "No amount of money on this frontier buys a positive margin."
+    if positive is not None:
+        text = (
+            f"The first positive margin costs {amount(positive['cost'])}; the largest, {number(series.y[-1])}, costs"
             f" {amount(costs[-1])}."
         )
+    words = (
+        f"The best {gamma(k)} for each amount: proven from below for the design that is named, and from above for"
+        " every design of that cost. The band is what is not yet settled."
     )
     parts = [
-        section(
-            "How the margin grows with money",
-            figure(
-                picture,
-                caption=(
-                    f"The best {gamma(k)} for each amount: proven from below for the design that is named, and from"
-                    " above for every design of that cost. The band is what is not yet settled."
-                ),
-            ),
-        ),
-        section("What each point buys", table(columns, rows, right=[0, 1, 2, 3])),
+        section("How the margin grows with money", figure(picture, caption=words)),
+        section("What each point buys", table),
     ]
     if source.problem is not None and points:
         parts.append(section("The field at the last point", draw_field(_view(source.problem, points[-1]))))
+    span = f"from cost {number(costs[0] if costs else None)} to {number(costs[-1] if costs else None)}"
     lead = cards(
-        [
-            Card(
-                "points",
-                number(len(points)),
-                f"from cost {number(costs[0] if costs else None)} to {number(costs[-1] if costs else None)}",
-            ),
-            Card(f"largest margin {gamma(k)}", number(max(values, default=None)), f"k = {k}"),
-        ]
+        [Card("points", number(len(points)), span), Card(f"largest margin {gamma(k)}", number(best), f"k = {k}")]
     )
     return PageParts(
         f"Frontier of {_name(source)}",
@@ -152,40 +127,29 @@ def _error_page(source: PageSource) -> PageParts:
     """
     k, points = _k(source), source.data["points"]
     promised = [p for p in points if p.get("error_bound") is not None]
-    series = Series(
-        "promised error",
-        [float(p["cost"]) for p in promised],
-        [float(p["error_bound"]) for p in promised],
-        [float(p["error_floor"]) for p in promised],
-        [float(p["error_bound"]) for p in promised],
-        [_purchase(p) for p in promised],
+    keys = ("cost", "error_bound", "error_floor", "error_bound")
+    series = Series.of("promised error", promised, *keys, labels=[_purchase(p) for p in promised])
+    picture = step_chart(series, "promised error (unit of answers)")
+    table = listing(
+        points,
+        figures("cost (unit of costs)", lambda p: amount(p["cost"])),
+        figures("promised error", lambda p: at_most(p["error_bound"], 7)),
+        figures("nothing for this money promises less than", lambda p: at_least(p["error_floor"], 7)),
+        figures(gamma(k), lambda p: number(p["gamma"])),
+        Column("status", "status"),
+        Column("buys", _purchase),
     )
-    picture = step_chart([series], x_label="money spent (unit of costs)", y_label="promised error (unit of answers)")
-    rows: list[Sequence[Child]] = [
-        [
-            amount(p["cost"]),
-            at_most(p["error_bound"], 7),
-            at_least(p["error_floor"], 7),
-            number(p["gamma"]),
-            str(p["status"]),
-            _purchase(p),
-        ]
-        for p in points
-    ]
-    columns = ["cost (unit of costs)", "promised error", "nothing for this money promises less than", gamma(k)]
-    text = (
-        "No amount of money on this frontier promises any error."
-        if not promised
-        else (
-            f"The first promise, an error of at most {at_most(promised[0]['error_bound'], 7)}, costs"
-            f" {amount(promised[0]['cost'])}; the smallest, {at_most(promised[-1]['error_bound'], 7)}, costs"
-            f" {amount(promised[-1]['cost'])}."
+    text = "No amount of money on this frontier promises any error."
+    if promised:
+        first, last = ((at_most(p["error_bound"], 7), amount(p["cost"])) for p in (promised[0], promised[-1]))
+        text = (
+            f"The first promise, an error of at most {first[0]}, costs {first[1]}; the smallest, {last[0]}, costs"
+            f" {last[1]}."
         )
-    )
     drawn = [figure(picture, caption="A larger margin and less noise, bought together.")]
     parts = [
         section("How the promised error falls with money", *(drawn if promised else [])),
-        section("What each point buys", table([*columns, "status", "buys"], rows, right=[0, 1, 2, 3])),
+        section("What each point buys", table),
     ]
     return PageParts(
         f"Frontier of {_name(source)}",
@@ -230,25 +194,16 @@ def _facts(source: PageSource) -> list[tuple[str, str]]:
 
 def _figures(data: Mapping[str, Any], k: int) -> list[Card]:
     kind, meaning = _status(data)
-    lower, upper = data.get("gamma_lower"), data.get("gamma_upper")
-    proven = (
-        f"proven between {at_least(lower, 7)} and {at_most(upper, 7)}"
-        if lower is not None and upper is not None
-        else ""
-    )
-    budget = data.get("budget")
+    lower, upper, budget = data.get("gamma_lower"), data.get("gamma_upper"), data.get("budget")
+    settled = lower is not None and upper is not None
+    proven = f"proven between {at_least(lower, 7)} and {at_most(upper, 7)}" if settled else ""
+    limit = "" if budget is None else f"; budget {amount(budget)}"
+    gap = f"proven bound on every admissible design; gap {number(100 * data['gap'], 3)} %"
+    best = f"best possible {gamma(k)}" + (f", {CERTAIN}" if data.get("objective") == "robust" else "")
     return [
         Card(f"margin {gamma(k)} when bought", number(data["gamma"]), proven, "good" if data["gamma"] > 0 else "bad"),
-        Card(
-            "cost",
-            amount(data["cost"]),
-            "in the unit of the file's costs" + ("" if budget is None else f"; budget {amount(budget)}"),
-        ),
-        Card(
-            f"best possible {gamma(k)}" + (f", {CERTAIN}" if data.get("objective") == "robust" else ""),
-            at_most(data["upper_bound"]),
-            f"proven bound on every admissible design; gap {number(100 * data['gap'], 3)} %",
-        ),
+        Card("cost", amount(data["cost"]), f"in the unit of the file's costs{limit}"),
+        Card(best, at_most(data["upper_bound"]), gap),
         Card("status", str(data["status"]), meaning, kind),
     ]
 
@@ -265,23 +220,16 @@ def _status(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _words(data: Mapping[str, Any], k: int) -> Markup:
     kind, meaning = _status(data)
-    bought = ", ".join(data["selected"][:12]) + (
-        f" and {len(data['selected']) - 12} more" if len(data["selected"]) > 12 else ""
-    )
-    text = (
-        f"Buy {bought} for {amount(data['cost'])}: the margin {gamma(k)} is {number(data['gamma'])} then."
-        if data["selected"]
-        else "Buy nothing: no purchase was found that is worth its cost."
-    )
+    text = "Buy nothing: no purchase was found that is worth its cost."
+    if data["selected"]:
+        bought = listed(data["selected"], 12)
+        text = f"Buy {bought} for {amount(data['cost'])}: the margin {gamma(k)} is {number(data['gamma'])} then."
     if data.get("wanted") is not None and data.get("robust_lower") is not None:
         text += f" The problem's goal asks for a margin of {number(data['wanted'])};"
         text += f" certain are {at_least(data['robust_lower'], 7)}" + _apart(data) + "."
-    bound = (
-        f" Nothing cheaper than {amount(data['cost_bound'])} reaches the target."
-        if data.get("cost_bound") is not None and data.get("target") is not None
-        else ""
-    )
-    return callout(prose(text + bound), prose(f"{str(data['status']).capitalize()}: {meaning}."), kind=kind)
+    if data.get("cost_bound") is not None and data.get("target") is not None:
+        text += f" Nothing cheaper than {amount(data['cost_bound'])} reaches the target."
+    return callout(prose(text), prose(f"{str(data['status']).capitalize()}: {meaning}."), kind=kind)
 
 
 def _apart(data: Mapping[str, Any]) -> str:
@@ -295,30 +243,20 @@ def _apart(data: Mapping[str, Any]) -> str:
 
 
 def _steps(data: Mapping[str, Any], k: int) -> Markup:
-    rows: list[Sequence[Child]] = []
-    for place, step in enumerate(data["trajectory"], start=1):
-        opened = ", ".join(step.get("opened", []))
-        rows.append(
-            [
-                number(place),
-                step["block"],
-                opened,
-                amount(step["cost"]),
-                number(step["gamma"]),
-                ", ".join(step["support"]),
-                number(step["energy"], 4) if step.get("energy") is not None else "",
-            ]
-        )
-    columns = [
-        "step",
-        "buy",
-        "asks",
-        "cost (unit of costs)",
-        f"{gamma(k)} then",
-        "attacks an error on",
-        "energy on the witness before, ‖C h‖²",
-    ]
-    return without_empty(columns, rows, right=[0, 3, 4, 6])
+    return listing(
+        enumerate(data["trajectory"], start=1),
+        figures("step", lambda at: number(at[0])),
+        Column("buy", lambda at: at[1]["block"]),
+        Column("asks", lambda at: ", ".join(at[1].get("opened", []))),
+        figures("cost (unit of costs)", lambda at: amount(at[1]["cost"])),
+        figures(f"{gamma(k)} then", lambda at: number(at[1]["gamma"])),
+        Column("attacks an error on", lambda at: ", ".join(at[1]["support"])),
+        figures(
+            "energy on the witness before, ‖C h‖²",
+            lambda at: number(at[1]["energy"], 4) if at[1].get("energy") is not None else "",
+        ),
+        filled=True,
+    )
 
 
 def _curve(source: PageSource, k: int) -> Markup | None:
@@ -334,13 +272,7 @@ def _curve(source: PageSource, k: int) -> Markup | None:
     lower, upper = [nan] * len(xs), [nan] * len(xs)
     if data.get("gamma_lower") is not None and data.get("gamma_upper") is not None:
         lower[-1], upper[-1] = float(data["gamma_lower"]), float(data["gamma_upper"])
-    series = Series("margin", xs, ys, lower, upper, words)
-    picture = step_chart(
-        [series],
-        x_label="money spent (unit of costs)",
-        y_label=f"margin {gamma(k)}",
-        target=data.get("target"),
-    )
+    picture = step_chart(Series("margin", xs, ys, lower, upper, words), f"margin {gamma(k)}", data.get("target"))
     caption = f"The margin {gamma(k)} as the plan is bought; at the end with its proven lower and upper bounds."
     return figure(picture, caption=caption)
 

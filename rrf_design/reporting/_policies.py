@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.reporting.pages import (
     Card,
     Child,
+    Column,
     PageParts,
     Section,
     amount,
@@ -22,7 +23,9 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     code,
+    figures,
     join,
+    listing,
     number,
     prose,
     section,
@@ -60,28 +63,32 @@ def policy_run_page(source: PageSource) -> PageParts:
     data = source.data
     budget = data["budget"]
     items = sorted(data["items"], key=lambda item: (item["rank"] is None, item["rank"] or 0))
-    rows = [
-        [item["id"], _cell(item["answer"]), _cell(item["raw"]), item["verdict"], amount(item["cost"]), item["reason"]]
-        for item in items
-    ]
-    figures = [
+    shown = [
         Card("delivered", _count(data["delivered"]), "without a person"),
         Card("the others", _count(data["to_people"]), f"{_count(data['waiting'])} wait for a person"),
         Card("cost", _money(data["cost"]), "" if budget is None else f"of a budget of {_money(budget)}"),
     ]
     if "pilot_cost" in data:
-        figures.append(
-            Card("cost of the pilot", _money(data["pilot_cost"]), "answers, checks, and truths that people said")
-        )
+        note = "answers, checks, and truths that people said"
+        shown.append(Card("cost of the pilot", _money(data["pilot_cost"]), note))
     told = [prose("They ran under: ", code(str(data["policy"])), ".")]
     if data["pilot_without_truth"]:
         told.append(prose(f"{_count(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))
-    head = ("item", "answer", "raw", "verdict", "cost", "reason")
+    made = listing(
+        items,
+        Column("item", "id"),
+        Column("answer", lambda item: _cell(item["answer"])),
+        Column("raw", lambda item: _cell(item["raw"])),
+        Column("verdict", "verdict"),
+        figures("cost", lambda item: amount(item["cost"])),
+        Column("reason", "reason"),
+        caption="What became of each item",
+    )
     return PageParts(
         f"Delivered of {data['population']['table']}",
-        [section("The items", *told, table(head, rows, right=[4], caption="What became of each item"))],
+        [section("The items", *told, made)],
         subtitle="Run under a pilot's policy",
-        lead=join(_run_claim(source), cards(figures)),
+        lead=join(_run_claim(source), cards(shown)),
         facts=_facts(data),
     )
 
@@ -90,7 +97,7 @@ def audit_page(source: PageSource) -> PageParts:
     """The page of an audit: the bound, what was drawn, and which were wrong."""
     data = source.data
     drawn, wrong = int(data["drawn"]), set(data["wrong_items"])
-    figures = [
+    shown = [
         Card("wrong, at most", _count(data["bound"]), f"of {_count(data['population'])} delivered"),
         Card("drawn", _count(drawn), f"{_count(data['wrong'])} of them wrong"),
         Card("confidence", _percent(data["confidence"]), "at whatever moment the audit stops"),
@@ -114,7 +121,7 @@ def audit_page(source: PageSource) -> PageParts:
             ),
         ],
         subtitle="Delivered values, drawn at random and checked",
-        lead=join(_claim(source, *kept, holds=holds is not False), cards(figures)),
+        lead=join(_claim(source, *kept, holds=holds is not False), cards(shown)),
         facts=[
             ("digest of the table (SHA-256)", str(data["record"]["digest"])),
             ("seed", str(data["record"]["seed"])),
@@ -170,23 +177,18 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     proven = sum(bool(entry["proven"]) for entry in data["policies"])
     ladder, size, drawn = data["ladder"], data["population"]["size"], len(data["drawn"])
     person = ladder is None or ladder["last"] == "person"
-    checked = 0.0 if ladder is None else ladder["random_checks"]
+    checked, policies = 0.0 if ladder is None else ladder["random_checks"], _count(len(data["policies"]))
     if person:
         against = f"against {_money((size - drawn) * data['check_cost'])} for checking all"
-        costs = Card(
-            f"the other {_count(size - drawn)} items cost about",
-            _money((size - drawn) * data["cost_per_item"]),
-            against,
-        )
+        cost = _money((size - drawn) * data["cost_per_item"])
+        costs = Card(f"the other {_count(size - drawn)} items cost about", cost, against)
     else:
         costs = Card("cost of an item", f"{data['cost_per_item']:,.4g}", "one that is withheld counted at its price")
     return [
         Card("delivered", _percent(data["delivered_share"] * (1 - checked)), "of the pilot, without a person"),
         costs,
         Card("labels", _count(drawn), f"of {_count(size)} items, drawn at random"),
-        Card(
-            "proven", _count(proven), f"of {_count(len(data['policies']))} policies, at {_percent(data['confidence'])}"
-        ),
+        Card("proven", _count(proven), f"of {policies} policies, at {_percent(data['confidence'])}"),
     ]
 
 
@@ -231,15 +233,10 @@ def _gate(k: int) -> str:
 def _tests(data: Mapping[str, Any]) -> Section:
     tested = sorted(data["policies"], key=lambda entry: (not entry["proven"], entry["cost"]))
     levels = {entry["name"]: entry["level"] for entry in data["choice"]["policies"]}
-    rows = [
-        [
-            entry["policy"],
-            f"{_count(entry['wrong'])} of {_count(entry['counted'])}",
-            f"{entry['cost']:,.4g}",
-            "proven" if entry["proven"] else "not proven" if levels.get(entry["policy"]) != "0" else "not reached",
-        ]
-        for entry in tested
-    ]
+
+    def outcome(entry: Mapping[str, Any]) -> str:
+        return "proven" if entry["proven"] else "not proven" if levels.get(entry["policy"]) != "0" else "not reached"
+
     said = (
         f"Each policy was played on the {_count(len(data['drawn']))} drawn items. Tests that come after one that fails"
         f" are not reached. Order of tests, fixed before any truth was seen: {data['choice']['ordered_by']}."
@@ -247,10 +244,12 @@ def _tests(data: Mapping[str, Any]) -> Section:
     return section(
         "The tests",
         prose(said),
-        table(
-            ("policy", "wrong", "cost of an item", "test"),
-            rows,
-            right=[1, 2],
+        listing(
+            tested,
+            Column("policy", "policy"),
+            figures("wrong", lambda entry: f"{_count(entry['wrong'])} of {_count(entry['counted'])}"),
+            figures("cost of an item", lambda entry: f"{entry['cost']:,.4g}"),
+            Column("test", outcome),
             caption="Proven ones first, then the cheapest",
             most=SHOWN,
         ),
@@ -261,13 +260,11 @@ def _tests(data: Mapping[str, Any]) -> Section:
 def _measured(data: Mapping[str, Any]) -> Section:
     wrong, seen = data["wrong_answers"], data["measured"]
     parts: list[Child] = [
-        table(
-            ("more wrong answers than", "items", "of all, at most"),
-            [
-                [_count(e["k"]), f"{_count(e['items'])} of {_count(wrong['items'])}", _at_most(e["bound"])]
-                for e in wrong["more_than"]
-            ],
-            right=[0, 1, 2],
+        listing(
+            wrong["more_than"],
+            figures("more wrong answers than", lambda e: _count(e["k"])),
+            figures("items", lambda e: f"{_count(e['items'])} of {_count(wrong['items'])}"),
+            figures("of all, at most", lambda e: _at_most(e["bound"])),
             caption=f"How often more than k of {_count(wrong['answers'])} answers whose truth is known were wrong",
         ),
     ]
@@ -280,34 +277,26 @@ def _measured(data: Mapping[str, Any]) -> Section:
         sure = _percent(data["confidence"])
         parts.append(prose(f"For the recipe, if its author agrees (each bound for itself, with confidence {sure}):"))
         parts.append(bullets(str(words) for words in seen["proposals"]))
-    if seen.get("disputed_gold"):
-        parts.append(
-            prose(
-                f"Answers agree strongly on another value than the truth in {_list(seen['disputed_gold'])}: look again."
-            )
-        )
+    if disputed := seen.get("disputed_gold"):
+        parts.append(prose(f"Answers agree strongly on another value than the truth in {_list(disputed)}: look again."))
     for entry in data["leaks"]:
-        parts.append(
-            prose(f"Column {entry['column']!r} may show the truth of {len(entry['items'])} items: {entry['how']}.")
-        )
+        words = f"may show the truth of {len(entry['items'])} items: {entry['how']}."
+        parts.append(prose(f"Column {entry['column']!r} {words}"))
     if data["twins"]:
         parts.append(prose(f"{_count(len(data['twins']))} items outside the pilot ask what an item of the pilot asks."))
     return section("What was measured on the pilot", *parts)
 
 
 def _stronger(data: Mapping[str, Any]) -> Section | None:
-    rows = [
-        [
-            _percent(entry["risk"]),
-            "more labels do not help" if entry["labels"] is None else _count(entry["labels"]),
-            "" if entry["cost"] is None else _money(entry["cost"]),
-            _percent(entry["if_wrong_share_is"]),
-        ]
-        for entry in data["stronger"]
-    ]
-    head = ("risk", "labels in all", "cost", "if so many stay wrong")
-    made = table(head, rows, right=[0, 1, 2, 3], caption="An estimate, for another pilot")
-    return section("What a stronger promise would take", made) if rows else None
+    made = listing(
+        data["stronger"],
+        figures("risk", lambda e: _percent(e["risk"])),
+        figures("labels in all", lambda e: "more labels do not help" if e["labels"] is None else _count(e["labels"])),
+        figures("cost", lambda e: "" if e["cost"] is None else _money(e["cost"])),
+        figures("if so many stay wrong", lambda e: _percent(e["if_wrong_share_is"])),
+        caption="An estimate, for another pilot",
+    )
+    return section("What a stronger promise would take", made) if data["stronger"] else None
 
 
 def _rests(data: Mapping[str, Any]) -> Section:

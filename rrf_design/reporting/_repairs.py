@@ -5,6 +5,7 @@ why.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.reporting._charts import Bar, bar_chart
@@ -16,6 +17,7 @@ from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.pages import (
     Card,
     Child,
+    Column,
     Markup,
     PageParts,
     Section,
@@ -24,12 +26,13 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     figure,
+    figures,
     join,
+    listing,
     number,
     prose,
     section,
     table,
-    without_empty,
 )
 
 if TYPE_CHECKING:
@@ -40,53 +43,36 @@ if TYPE_CHECKING:
 def repair_page(source: PageSource) -> PageParts:
     """The page of a repair document; with its problem, the field is drawn too."""
     data, problem = source.data, source.problem
-    parts = [
-        section("Which answers were wrong, and what they became", answers(data)),
-    ]
+    parts = [section("Which answers were wrong, and what they became", answers(data))]
     if problem is not None:
         parts.append(section("The field", draw_field(repaired_view(problem, data))))
     if data.get("alternatives") or data.get("indistinguishable"):
         parts.append(section("What else would explain the data", *_ambiguity(data)))
     parts.append(_residuals(data))
     name = problem.name if problem is not None else "responses"
-    facts = (
-        facts_of(problem)
-        if problem is not None
-        else [("digest of the problem (SHA-256)", str(data.get("problem", "not said")))]
-    )
+    facts = [("digest of the problem (SHA-256)", str(data.get("problem", "not said")))]
     return PageParts(
         f"Repair of {name}",
         parts,
         subtitle=f"Method {data['method']}, k = {data['k']} wrong answers allowed for",
-        lead=join(said(data), cards(figures(data))),
-        facts=facts,
+        lead=join(said(data), cards(_figures(data))),
+        facts=facts if problem is None else facts_of(problem),
     )
 
 
-def figures(data: Mapping[str, Any]) -> list[Card]:
+def _figures(data: Mapping[str, Any]) -> list[Card]:
     """What matters about a repair."""
-    k = int(data["k"])
-    bound = data.get("error_bound")
+    k, bound, nodes = int(data["k"]), data.get("error_bound"), len(data["repaired"])
+    meaning = "2ε/γ: length of the error over all nodes, in units of the answers"
+    if bound is None:
+        meaning = "no bound: the margin or ε does not give one"
+    lower = at_least(data.get("gamma_lower"), 7)
     wrong, verdict = len(data["support"]), str(data["verdict"])
     return [
         Card("verdict", verdict, MEANINGS[verdict], SIGNS[verdict]),
-        Card(
-            "answers found wrong",
-            number(wrong),
-            f"of {number(len(data['repaired']))} nodes; at most k = {k} are allowed for",
-        ),
-        Card(
-            f"margin {gamma(k)}", number(data["gamma"]), f"proven to be at least {at_least(data.get('gamma_lower'), 7)}"
-        ),
-        Card(
-            "error bound",
-            at_most(bound),
-            (
-                "no bound: the margin or ε does not give one"
-                if bound is None
-                else "2ε/γ: length of the error over all nodes, in units of the answers"
-            ),
-        ),
+        Card("answers found wrong", number(wrong), f"of {number(nodes)} nodes; at most k = {k} are allowed for"),
+        Card(f"margin {gamma(k)}", number(data["gamma"]), f"proven to be at least {lower}"),
+        Card("error bound", at_most(bound), meaning),
         Card("residual", number(data["residual"], 4), f"noise allowed for: ε = {number(data.get('epsilon'), 4)}"),
     ]
 
@@ -111,7 +97,8 @@ def answers(data: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> M
         within = (data.get("bounds") or {}).get(name)
         near = "" if within is None or value is None else f"±{at_most(float(within), 4)}"
         rows.append([name, given, became, near, "" if off is None else vector(off), word])
-    return without_empty(["node", "answer", "becomes", "within", "was off by", "so it was"], rows)
+    names = ("node", "answer", "becomes", "within", "was off by", "so it was")
+    return listing(rows, *(Column(name, itemgetter(i)) for i, name in enumerate(names)), filled=True)
 
 
 def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
@@ -135,33 +122,26 @@ def _ambiguity(data: Mapping[str, Any]) -> list[Child]:
         content.append(
             callout(prose(f"On these nodes an error can move without any measurement changing: {names}."), kind="bad")
         )
-    rows: list[Sequence[Child]] = [
-        [
-            ", ".join(other["support"]),
-            "; ".join(
-                f"{name}:"
-                f" {'not determined' if other['repaired'].get(name) is None else vector(other['repaired'][name])}"
-                for name in other["support"]
-            ),
-            number(other["residual"], 4),
-        ]
-        for other in data.get("alternatives", [])
-    ]
-    if rows:
-        content.append(table(["wrong instead", "would become", "residual"], rows, right=[2]))
+
+    def becomes(other: Mapping[str, Any], name: str) -> str:
+        value = other["repaired"].get(name)
+        return f"{name}: {'not determined' if value is None else vector(value)}"
+
+    if data.get("alternatives"):
+        made = listing(
+            data["alternatives"],
+            Column("wrong instead", lambda other: ", ".join(other["support"])),
+            Column("would become", lambda other: "; ".join(becomes(other, name) for name in other["support"])),
+            figures("residual", lambda other: number(other["residual"], 4)),
+        )
+        content.append(made)
     return content
 
 
 def _residuals(data: Mapping[str, Any]) -> Section:
     found = data.get("diagnostics", {})
-    picture = bar_chart(
-        [
-            Bar("relations", float(found.get("relation_residual") or 0.0)),
-            Bar("anchors", float(found.get("anchor_residual") or 0.0)),
-        ],
-        label="part of the design",
-        value_label="residual (whitened units)",
-    )
+    bars = [Bar(f"{part}s", float(found.get(f"{part}_residual") or 0.0)) for part in ("relation", "anchor")]
+    picture = bar_chart(bars, label="part of the design", value_label="residual (whitened units)")
     rows: list[Sequence[Child]] = [
         ["explanation of the data", str(data.get("certainty", "not said"))],
         ["objective", number(found.get("objective"))],

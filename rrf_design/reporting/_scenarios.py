@@ -13,11 +13,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
-from rrf_design.reporting.pages import Card, Child, Markup, PageParts, cards, number, prose, section, table, tag
+from rrf_design.reporting.pages import (
+    Card,
+    Column,
+    Markup,
+    PageParts,
+    cards,
+    listing,
+    number,
+    prose,
+    section,
+    sign,
+    table,
+    tag,
+)
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
 
+REVISED = "Changed after a first result had been seen, and weaker evidence for it"
 _SIGNS = {"met": "good", "violated": "bad"}
 
 
@@ -31,7 +45,7 @@ def scenario_page(source: PageSource) -> PageParts:
         section(
             "What was expected, and what came",
             _expectations(verdicts),
-            [prose(_revision(item)) for item in verdicts if item.get("revised")],
+            [prose(f"{REVISED}: {e.get('text', '')} ({e['revised']})") for e in verdicts if e.get("revised")],
             [prose(note) for note in data.get("notes", [])],
         )
     ]
@@ -51,24 +65,14 @@ def scenario_page(source: PageSource) -> PageParts:
             for item in data.get("tables", [])
         ]
     rows = [[name, _short(value)] for name, value in data.get("parameters", {}).items()]
-    parts.append(
-        section(
-            "How it was made",
-            table(["parameter", "value"], rows, caption=f"Parameters of the {data.get('size', '')} size"),
-        )
-    )
-    environment = data.get("environment", {})
-    facts = [(str(name), _short(value)) for name, value in environment.items()]
+    made = table(["parameter", "value"], rows, caption=f"Parameters of the {data.get('size', '')} size")
+    parts.append(section("How it was made", made))
+    facts = [(str(name), _short(value)) for name, value in data.get("environment", {}).items()]
     facts.append(("finished", str(data.get("finished", "not said"))))
-    lead = cards(
-        [
-            _conditions_card(verdicts),
-            Card("parts", number(data.get("parts")), f"{number(data.get('part_seconds'), 3)} s of computing"),
-        ]
-    )
-    title = str(data.get("title") or data.get("name", "scenario"))
+    computed = Card("parts", number(data.get("parts")), f"{number(data.get('part_seconds'), 3)} s of computing")
+    lead = cards([_conditions_card(verdicts), computed])
     return PageParts(
-        title,
+        str(data.get("title") or data.get("name", "scenario")),
         parts,
         subtitle=str(data.get("question", "")),
         lead=[*opening, lead, prose(str(data.get("about", "")))],
@@ -89,20 +93,17 @@ def _conditions_card(verdicts: Sequence[Mapping[str, Any]]) -> Card:
 
 
 def _expectations(verdicts: list[Mapping[str, Any]]) -> Markup:
-    rows: list[list[Child]] = []
-    paper = any(item.get("paper") for item in verdicts)
-    for item in verdicts:
+
+    def verdict(item: Mapping[str, Any]) -> Markup:
         kind = _SIGNS.get(str(item["status"]), "unsure")
-        sign = tag("span", {"good": "✓", "bad": "✗"}.get(kind, "?"), class_="sign", aria_hidden="true")
-        row: list[Child] = [tag("span", sign, str(item["status"]), class_=kind), str(item.get("text", ""))]
-        rows.append([*row, *([str(item.get("paper", ""))] if paper else []), str(item.get("seen", ""))])
-    return table(["verdict", "condition", *(["paper"] if paper else []), "seen"], rows)
+        return tag("span", sign(kind), str(item["status"]), class_=kind)
 
-
-def _revision(item: Mapping[str, Any]) -> str:
-    return (
-        "Changed after a first result had been seen, and weaker evidence for it: "
-        f"{item.get('text', '')} ({item['revised']})"
+    return listing(
+        verdicts,
+        Column("verdict", verdict),
+        Column("condition", lambda item: str(item.get("text", ""))),
+        Column("paper", lambda item: str(item.get("paper", ""))) if any(e.get("paper") for e in verdicts) else None,
+        Column("seen", lambda item: str(item.get("seen", ""))),
     )
 
 

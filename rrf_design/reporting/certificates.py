@@ -19,7 +19,6 @@ from rrf_design.reporting.designs import bounds_words, gamma
 from rrf_design.reporting.pages import (
     Card,
     Child,
-    Markup,
     PageParts,
     Section,
     at_least,
@@ -50,22 +49,20 @@ NOT_SAID = (
 )
 
 
-def _how_often(pilot: Any) -> list[Child]:
-    """How often the first of these fails, where a pilot has counted it."""
-    return [] if not pilot else [prose("How often that fails, from a pilot: ", str(pilot["sentence"]))]
-
-
 def certificate_page(source: PageSource) -> PageParts:
     """The page of a certificate document."""
     data = source.data
     k = int(data["k"])
     name = str(data["problem"]["name"])
+    metrics = [[str(what), _flat(value) or "none"] for what, value in data["metrics"].items()]
     parts: list[Section | None] = [
         section(
             "What it rests on",
             bullets(str(text) for text in data["assumptions"]),
-            *_how_often(data.get("pilot")),
-            _metrics(data["metrics"]),
+            prose("How often that fails, from a pilot: ", str(data["pilot"]["sentence"]))
+            if data.get("pilot")
+            else None,
+            table(["how lengths are measured", ""], metrics),
         ),
         section("What it does not say", bullets(f"It does not say {text}." for text in NOT_SAID)),
         _bounds(data),
@@ -129,7 +126,7 @@ def promised(error: Mapping[str, Any]) -> float | None:
     """The error that a certificate promises: its bound with a tail where it speaks of one
     (certificate specification).
     """
-    bound: float | None = error["bound"] if not error.get("tail") else error["tail"]["bound"]
+    bound: float | None = (error.get("tail") or error)["bound"]
     return bound
 
 
@@ -177,19 +174,13 @@ def _promise(data: Mapping[str, Any]) -> list[Child]:
             f"Promised: every set of at most {answers} leaves a trace of its own. No error bound is promised:"
             f" {no_bound(data)}."
         )
-    more = (
-        f"No two sets of at most {answers} look alike: {gamma(k)} ≥ {at_least(margin['lower'], 7)}, proven."
-        if margin["lower"] > 0
-        else ""
-    )
-    kind = REGIMES.get(str(data["regime"]["name"]), "plain")
+    more, kind = None, "bad"
+    if margin["lower"] > 0:
+        more = f"No two sets of at most {answers} look alike: {gamma(k)} ≥ {at_least(margin['lower'], 7)}, proven."
+        kind = "good" if bound is not None else "unsure"
     return [
-        callout(
-            prose(text),
-            prose(more) if more else None,
-            kind="bad" if margin["lower"] <= 0 else "good" if bound is not None else "unsure",
-        ),
-        callout(prose(str(data["regime"]["consequence"])), kind=kind),
+        callout(prose(text), prose(more) if more else None, kind=kind),
+        callout(prose(str(data["regime"]["consequence"])), kind=REGIMES.get(str(data["regime"]["name"]), "plain")),
         prose(
             "This page shows what the document claims. Whether it holds is re-proven, without our solvers, by ",
             code("rrf-design verify CERTIFICATE"),
@@ -198,19 +189,14 @@ def _promise(data: Mapping[str, Any]) -> list[Child]:
     ]
 
 
-def _metrics(metrics: Mapping[str, Any]) -> Markup:
-    rows = [[str(name), _flat(value) or "none"] for name, value in metrics.items()]
-    return table(["how lengths are measured", ""], rows)
-
-
 def _bounds(data: Mapping[str, Any]) -> Section:
     margin, unsure, noise = data["margin"], data["uncertainty"], data["noise"]
-    rows: list[Sequence[Child]] = [
-        [
-            "margin, lower bound",
-            at_least(margin["lower"], 9),
-            f"rung: {margin['rung']}; proof: {margin['proof']['kind']}",
-        ],
+    words = f"{noise['kind']}, over {number(int(noise['rows']))} rows"
+    if noise.get("sigma") is not None:
+        words += f"; σ = {number(noise['sigma'])}, confidence {number(noise['confidence'])}"
+    rung = f"rung: {margin['rung']}; proof: {margin['proof']['kind']}"
+    rows = [
+        ["margin, lower bound", at_least(margin["lower"], 9), rung],
         ["margin, upper bound", at_most(margin["upper"], 9), "attained by the witness"],
         ["uncertainty η of all blocks together", number(unsure["eta"]), str(unsure["source"])],
         ["lower bound minus η", at_least(unsure["global_lower"], 9), "one radius for everything"],
@@ -220,42 +206,20 @@ def _bounds(data: Mapping[str, Any]) -> Section:
             "each support pays for its own blocks only",
         ],
         ["robust lower bound", at_least(unsure["robust_lower"], 9), "the better of the two"],
-        [
-            "noise",
-            number(noise.get("epsilon")),
-            f"{noise['kind']}, over {number(int(noise['rows']))} rows"
-            + (
-                f"; σ = {number(noise['sigma'])}, confidence {number(noise['confidence'])}"
-                if noise.get("sigma") is not None
-                else ""
-            ),
-        ],
+        ["noise", number(noise.get("epsilon")), words],
     ]
-    if data["provenance"].get("unwhitened"):
-        bare = data["provenance"]["unwhitened"]
-        rows.append(
-            [
-                "margin in the file's own units, without whitening",
-                at_least(bare["lower"], 9),
-                (
-                    f"upper bound {at_most(bare['upper'], 9)}; for comparison: it is about another operator and not"
-                    " certified"
-                ),
-            ]
-        )
-    if data.get("conditional"):
-        some = data["conditional"]
-        rows.append(
-            [
-                "margin over the named supports only",
-                at_least(some["lower"], 9),
-                (
-                    f"upper bound {at_most(some['upper'], 9)}; {len(some['supports'])} supports: an audit, not the"
-                    " uniform promise"
-                ),
-            ]
-        )
+    if bare := data["provenance"].get("unwhitened"):
+        note = "for comparison: it is about another operator and not certified"
+        rows.append(_beside("margin in the file's own units, without whitening", bare, note))
+    if some := data.get("conditional"):
+        note = f"{len(some['supports'])} supports: an audit, not the uniform promise"
+        rows.append(_beside("margin over the named supports only", some, note))
     return section("The figures", table([f"at k = {data['k']}", "value", "how"], rows, right=[1]))
+
+
+def _beside(name: str, margin: Mapping[str, Any], note: str) -> list[str]:
+    """A margin that is told beside the certified one."""
+    return [name, at_least(margin["lower"], 9), f"upper bound {at_most(margin['upper'], 9)}; {note}"]
 
 
 def _view(source: PageSource) -> FieldView:
@@ -285,24 +249,15 @@ def _witness(data: Mapping[str, Any]) -> Section:
         for name, part in zip(data["witness"]["support"], data["witness"]["direction"], strict=True)
     ]
     pair = data["audit"].get("pair")
-    more: Child = None
+    residual, more = number(data["audit"]["residual"], 3), None
     if pair:
-        more = callout(
-            prose(
-                f"Two errors that can't be told apart: one on {', '.join(pair['first'])}, the other on"
-                f" {', '.join(pair['second']) or 'no node'}. Both lead to the same measurements."
-            ),
-            kind="bad",
+        words = (
+            f"Two errors that can't be told apart: one on {', '.join(pair['first'])}, the other on"
+            f" {', '.join(pair['second']) or 'no node'}. Both lead to the same measurements."
         )
-    return section(
-        "The witness",
-        prose(
-            "The error that the design sees least; its residual was checked directly:"
-            f" {number(data['audit']['residual'], 3)}."
-        ),
-        table(["node", "direction"], rows),
-        more,
-    )
+        more = callout(prose(words), kind="bad")
+    about = prose(f"The error that the design sees least; its residual was checked directly: {residual}.")
+    return section("The witness", about, table(["node", "direction"], rows), more)
 
 
 def _rivals(data: Mapping[str, Any]) -> Section | None:
@@ -331,11 +286,7 @@ def rivals_words(data: Mapping[str, Any]) -> str:
     pair = data["rivals"]
     first, second = (_blamed(pair[side]) for side in ("first", "second"))
     epsilon = data["noise"].get("epsilon") or 0.0
-    fits = (
-        f"Both fit one measurement within ε = {number(epsilon)}"
-        if pair["residual"] > 0
-        else "Both fit one measurement exactly"
-    )
+    fits = f"Both fit one measurement {f'within ε = {number(epsilon)}' if pair['residual'] > 0 else 'exactly'}"
     where = "" if data["protection"] is None or len(data["protection"]["deliver"]) == 1 else " in what is delivered"
     apart = f"and are {at_least(pair['distance'], 4)} apart{where}"
     if data["margin"]["upper"] <= 1e-9 and data["error"]["largest_error"] is None:
@@ -359,29 +310,13 @@ def _numbers(part: Sequence[float]) -> str:
 
 
 def _budgets(data: Mapping[str, Any]) -> Section | None:
-    further = data["budgets"]
-    if not further:
+    if not data["budgets"]:
         return None
-    found = sorted([{"k": data["k"], **data["margin"]}, *further], key=lambda entry: int(entry["k"]))
-    ks = [int(b["k"]) for b in found]
-    series = Series(
-        "margin",
-        ks,
-        [float(b["upper"]) for b in found],
-        [float(b["lower"]) for b in found],
-        [float(b["upper"]) for b in found],
-    )
+    found = sorted([{"k": data["k"], **data["margin"]}, *data["budgets"]], key=lambda entry: int(entry["k"]))
+    series = Series.of("margin", found, "k", "upper", "lower", "upper")
     picture = line_chart([series], x_label="k, wrong answers", y_label="margin γ of that k")
-    return section(
-        "If more answers are wrong",
-        figure(
-            picture,
-            caption=(
-                "Proven bounds of the margin for other corruption budgets: a promise at one k says nothing about the"
-                " next."
-            ),
-        ),
-    )
+    words = "Proven bounds of the margin for other corruption budgets: a promise at one k says nothing about the next."
+    return section("If more answers are wrong", figure(picture, caption=words))
 
 
 def _errors(data: Mapping[str, Any]) -> Section:

@@ -20,6 +20,7 @@ from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.pages import (
     Card,
     Child,
+    Column,
     Markup,
     PageParts,
     Section,
@@ -29,12 +30,15 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     figure,
+    figures,
     join,
+    listing,
     number,
     prose,
     section,
     table,
 )
+from rrf_design.texts import listed
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -53,13 +57,9 @@ def facts_of(problem: Problem) -> list[tuple[str, str]]:
     ]
 
 
-def _subscript(k: int) -> str:
-    return str(k).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
 def gamma(k: int) -> str:
     """γ with its k, which it never goes without."""
-    return f"γ{_subscript(k)}"
+    return "γ" + str(k).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def bounds_words(lower: float, upper: float, status: str) -> str:
@@ -98,19 +98,16 @@ def design_page(source: PageSource) -> PageParts:
     ]
     curve = _budget_curve(data, "margin")
     if curve is not None:
-        parts.append(_by_budget(curve))
+        words = "The margin for other corruption budgets: how many wrong answers this design could stand."
+        parts.append(_by_budget([curve], words))
     bought = f"owned blocks plus {len(selected)} bought" if selected else "owned blocks only"
-    facts = (
-        facts_of(problem)
-        if problem is not None
-        else [("problem", str(data["problem"])), ("digest of the problem (SHA-256)", str(data["digest"]))]
-    )
+    facts = [("problem", str(data["problem"])), ("digest of the problem (SHA-256)", str(data["digest"]))]
     return PageParts(
         str(data["problem"]),
         parts,
         subtitle=f"A design: {bought}, k = {k}",
         lead=join(_sentence(data), cards(_figures(data))),
-        facts=facts,
+        facts=facts if problem is None else facts_of(problem),
     )
 
 
@@ -147,20 +144,11 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
         said = "reached" if data["enough"] else "not proven reached"
         result.append(Card(f"wanted {gamma(k)}", number(data["wanted"]), f"for {data['goal']}; {said}"))
     if data["gamma"] > 0:
-        result.append(
-            Card(
-                "an error can hide up to",
-                f"{at_most(2 / data['lower'] if data['lower'] > 0 else None, 4)} ε",
-                f"2/{gamma(k)} times the noise radius ε, by the lower bound",
-            )
-        )
-    result.append(
-        Card(
-            "field",
-            f"{number(size['nodes'])} nodes",
-            f"{number(size['coordinates'])} coordinates, {number(size['blocks'])} blocks, {number(size['rows'])} rows",
-        )
-    )
+        hides = at_most(2 / data["lower"] if data["lower"] > 0 else None, 4)
+        note = f"2/{gamma(k)} times the noise radius ε, by the lower bound"
+        result.append(Card("an error can hide up to", f"{hides} ε", note))
+    note = ", ".join(f"{number(size[what])} {what}" for what in ("coordinates", "blocks", "rows"))
+    result.append(Card("field", f"{number(size['nodes'])} nodes", note))
     if data["selected"]:
         count = len(data["selected"])
         note = f"{count} item{'s' if count > 1 else ''}, in the unit of the file's costs"
@@ -179,30 +167,30 @@ def _witness_words(data: Mapping[str, Any]) -> Markup:
 def _eyes(data: Mapping[str, Any]) -> list[Child]:
     sees = [[name, number(energy, 4)] for name, energy in data["seen_by"].items()]
     content: list[Child] = [table(["block that sees it", "energy ‖C h‖²"], sees, right=[1], most=40)]
-    blind = data["blind"]
-    if blind:
-        shown = ", ".join(blind[:20]) + (f" and {len(blind) - 20} more" if len(blind) > 20 else "")
-        content.append(prose(f"On the witness's nodes, but blind to it ({len(blind)}): ", shown, "."))
+    if blind := data["blind"]:
+        content.append(prose(f"On the witness's nodes, but blind to it ({len(blind)}): {listed(blind, 20)}."))
     return content
 
 
 def _offers(data: Mapping[str, Any]) -> list[Child]:
     k = int(data["k"])
     content: list[Child] = []
-    figures = (
-        ("robust_lower", CERTAIN, at_least),
-        ("error_bound", "promised error then", at_most),
-    )
-    others = [one for one in figures if any(p.get(one[0]) is not None for p in data["purchases"])]
     if data["purchases"]:
-        rows = [
-            [", ".join(p["ids"]), amount(p["cost"]), number(p["gamma"]), at_least(p["lower"], 7), p["status"]]
-            + ["" if p.get(key) is None else bound(p[key], 7) for key, _, bound in others]
-            for p in data["purchases"]
-        ]
-        columns = ["buy", "cost", f"{gamma(k)} then", "lower bound", "status", *(name for _, name, _ in others)]
-        right = [1, 2, 3, *range(5, len(columns))]
-        content.append(table(columns, rows, right=right, caption="Single purchases that see the witness"))
+        made = listing(
+            data["purchases"],
+            Column("buy", lambda p: ", ".join(p["ids"])),
+            figures("cost", lambda p: amount(p["cost"])),
+            figures(f"{gamma(k)} then", lambda p: number(p["gamma"])),
+            figures("lower bound", lambda p: at_least(p["lower"], 7)),
+            Column("status", "status"),
+            figures(CERTAIN, lambda p: "" if p.get("robust_lower") is None else at_least(p["robust_lower"], 7)),
+            figures(
+                "promised error then", lambda p: "" if p.get("error_bound") is None else at_most(p["error_bound"], 7)
+            ),
+            filled=True,
+            caption="Single purchases that see the witness",
+        )
+        content.append(made)
     goal, mend = str(data["goal"]), data.get("mend")
     if data["enough"]:
         content.append(callout(prose(f"The design reaches {goal} already."), kind="good"))
@@ -215,9 +203,8 @@ def _offers(data: Mapping[str, Any]) -> list[Child]:
     return content
 
 
-def _by_budget(curve: Series) -> Section:
-    picture = line_chart([curve], x_label="k, wrong answers", y_label="margin γ of that k")
-    words = "The margin for other corruption budgets: how many wrong answers this design could stand."
+def _by_budget(curves: Sequence[Series], words: str) -> Section:
+    picture = line_chart(curves, x_label="k, wrong answers", y_label="margin γ of that k")
     return section("How many wrong answers", figure(picture, caption=words))
 
 
@@ -226,7 +213,7 @@ def _budget_curve(data: Mapping[str, Any], name: str) -> Series | None:
     found = data.get("by_budget")
     if not found:
         return None
-    return Series(name, *([entry[key] for entry in found] for key in ("k", "gamma", "lower", "upper")))
+    return Series.of(name, found, "k", "gamma", "lower", "upper")
 
 
 Names = tuple[str, str]
@@ -243,12 +230,9 @@ def comparison_page(first: PageSource, second: PageSource, *, names: Names = ("A
         section("What differs", _differences(views, names)),
         section("Each sees the other's witness", _crossed(views, names)),
     ]
-    curves = [_budget_curve(data, name) for name, data in zip(names, found, strict=True)]
-    if all(curve is not None for curve in curves):
-        drawn = [curve for curve in curves if curve is not None]
-        picture = line_chart(drawn, x_label="k, wrong answers", y_label="margin γ of that k")
-        words = "The margin of both designs for other corruption budgets."
-        parts.append(section("How many wrong answers", figure(picture, caption=words)))
+    curves = [curve for name, data in zip(names, found, strict=True) if (curve := _budget_curve(data, name))]
+    if len(curves) == len(found):
+        parts.append(_by_budget(curves, "The margin of both designs for other corruption budgets."))
     for name, view in zip(names, views, strict=True):
         parts.append(section(f"The field of {name}", draw_field(view)))
     lead = join(
@@ -260,9 +244,8 @@ def comparison_page(first: PageSource, second: PageSource, *, names: Names = ("A
         for name, view in zip(names, views, strict=True)
         for what, value in facts_of(view.problem)[:2]
     ]
-    return PageParts(
-        f"{names[0]} against {names[1]}", parts, subtitle=f"Two designs at k = {k}", lead=lead, facts=facts
-    ).html()
+    title = f"{names[0]} against {names[1]}"
+    return PageParts(title, parts, subtitle=f"Two designs at k = {k}", lead=lead, facts=facts).html()
 
 
 def _view(source: PageSource) -> FieldView:
@@ -292,13 +275,8 @@ def _compare_words(names: Names, results: Sequence[Mapping[str, Any]]) -> Markup
             f" {number(results[better]['gamma'])} against {number(results[worse]['gamma'])}, both at k = {k}."
         )
         return callout(prose(text), kind="plain")
-    return callout(
-        prose(
-            f"The bounds overlap: at k = {k} neither design is proven better. Margins {number(a['gamma'])} and"
-            f" {number(b['gamma'])}."
-        ),
-        kind="unsure",
-    )
+    both = f"Margins {number(a['gamma'])} and {number(b['gamma'])}."
+    return callout(prose(f"The bounds overlap: at k = {k} neither design is proven better. {both}"), kind="unsure")
 
 
 def _differences(views: Sequence[FieldView], names: Names) -> Markup:

@@ -117,10 +117,8 @@ def _as_mapping(result: Any) -> Any:
     package, name = type(result).__module__.rpartition(".")[0], type(result).__name__
     if (package, name) == ("rrf_design.certificates", "Certificate"):
         return result.document
-    if (package, name) == ("rrf_design.planning", "Plan"):
-        return sealed("rrf-plan", result.to_json())
-    if (package, name) == ("rrf_design.planning", "Frontier"):
-        return sealed("rrf-frontier", result.to_json())
+    if package == "rrf_design.planning" and name in ("Plan", "Frontier"):
+        return sealed(f"rrf-{name.lower()}", result.to_json())
     if (package, name) == ("rrf_design.repairing", "Repair"):
         from rrf_design.repairing.contract import to_document
 

@@ -18,11 +18,11 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from rrf_design.texts import digits, rounded_down, rounded_up
 
@@ -117,34 +117,22 @@ def bullets(items: Iterable[Child]) -> Markup:
 
 def callout(*children: Child, kind: str = "plain") -> Markup:
     """A statement that must not be missed; kind as for a card."""
-    return tag(
-        "div",
-        tag("span", _SIGNS[kind], class_="sign", aria_hidden="true"),
-        tag("div", *children),
-        class_=f"callout {kind}",
-    )
+    return tag("div", sign(kind), tag("div", *children), class_=f"callout {kind}")
 
 
-_SIGNS = {"plain": "i", "good": "✓", "bad": "✗", "unsure": "?"}
+def sign(kind: str) -> Markup:
+    """How a statement or a figure is marked, beside its colour."""
+    return tag("span", {"plain": "i", "good": "✓", "bad": "✗", "unsure": "?"}[kind], class_="sign", aria_hidden="true")
 
 
 def cards(items: Sequence[Card]) -> Markup:
     """The figures that matter, side by side."""
-    made = [
-        tag(
-            "div",
-            tag("div", item.label, class_="label"),
-            tag(
-                "div",
-                None if item.kind == "plain" else tag("span", _SIGNS[item.kind], class_="sign", aria_hidden="true"),
-                item.value,
-                class_="value",
-            ),
-            tag("div", item.note, class_="note") if item.note else None,
-            class_=f"card {item.kind}",
-        )
-        for item in items
-    ]
+    made = []
+    for item in items:
+        mark = None if item.kind == "plain" else sign(item.kind)
+        inside = [tag("div", item.label, class_="label"), tag("div", mark, item.value, class_="value")]
+        note = tag("div", item.note, class_="note") if item.note else None
+        made.append(tag("div", inside, note, class_=f"card {item.kind}"))
     return tag("div", made, class_="cards")
 
 
@@ -163,67 +151,53 @@ def table(
 
     More than eight rows get a search box. More than `most` are cut, and the table says so.
     """
-    shown = rows[:most]
-    head = tag(
-        "tr", [tag("th", name, scope="col", class_="right" if i in right else None) for i, name in enumerate(columns)]
-    )
+    shown, left = rows[:most], len(rows) - most
+    side = ["right" if i in right else None for i in range(len(columns))]
+    head = tag("tr", [tag("th", name, scope="col", class_=way) for name, way in zip(columns, side, strict=True)])
     body = []
     for index, row in enumerate(shown):
-        cells = [
-            tag("td", cell, class_="right" if i in right else None, data_label=columns[i]) for i, cell in enumerate(row)
-        ]
+        cells = [tag("td", row[i], class_=side[i], data_label=name) for i, name in enumerate(columns)]
         body.append(tag("tr", cells, data_key=keys[index] if keys else None, tabindex="0" if keys else None))
     if not shown:
         body.append(tag("tr", tag("td", "nothing", colspan=str(len(columns)), class_="nothing")))
-    left = len(rows) - len(shown)
     more = f"{number(left)} more rows are not shown; the document has them all." if left > 0 else ""
-    search = None
-    if len(shown) > 8:
-        search = tag(
-            "label",
-            "Find in this table ",
-            tag("input", type="search", class_="filter", autocomplete="off"),
-            class_="search",
-        )
-    return tag(
-        "div",
-        search,
-        tag(
-            "div",
-            tag(
-                "table",
-                tag("caption", caption) if caption else None,
-                tag("thead", head),
-                tag("tbody", body),
-                class_="follows" if follows else None,
-            ),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label=caption or "table",
-        ),
-        tag("p", more, class_="more") if more else None,
-        class_="tablebox",
-    )
+    field = tag("input", type="search", class_="filter", autocomplete="off")
+    search = tag("label", "Find in this table ", field, class_="search") if len(shown) > 8 else None
+    parts = [tag("caption", caption) if caption else None, tag("thead", head), tag("tbody", body)]
+    made = tag("table", parts, class_="follows" if follows else None)
+    scroll = tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or "table")
+    return tag("div", search, scroll, tag("p", more, class_="more") if more else None, class_="tablebox")
 
 
-def without_empty(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Child]],
-    *,
-    right: Sequence[int] = (),
-    caption: str = "",
-    keys: Sequence[str] | None = None,
-) -> Markup:
-    """A table of the columns that say anything."""
-    kept = [i for i in range(len(columns)) if not rows or any(row[i] not in ("", None) for row in rows)]
-    return table(
-        [columns[i] for i in kept],
-        [[row[i] for i in kept] for row in rows],
-        right=[place for place, i in enumerate(kept) if i in right],
-        caption=caption,
-        keys=keys,
-    )
+class Column(NamedTuple):
+    """A column of a table of entries: its name, what its cell says of an entry (or the key under
+    which the entry has it), and whether it holds numbers, which stand at the right.
+    """
+
+    name: str
+    cell: Callable[[Any], Child] | str
+    right: bool = False
+
+    def of(self, entry: Any) -> Child:
+        return str(entry[self.cell]) if isinstance(self.cell, str) else self.cell(entry)
+
+
+def figures(name: str, cell: Callable[[Any], Child]) -> Column:
+    """A column of numbers."""
+    return Column(name, cell, right=True)
+
+
+def listing(entries: Iterable[Any], *columns: Column | None, filled: bool = False, **options: Any) -> Markup:
+    """A table with a row for each entry; `filled` leaves out columns that say nothing, None is no
+    column, and `options` are those of `table`.
+    """
+    rows = list(entries)
+    made = [(one, [one.of(entry) for entry in rows]) for one in columns if one is not None]
+    if filled:
+        made = [(one, cells) for one, cells in made if not rows or any(cell not in ("", None) for cell in cells)]
+    right = [place for place, (one, _) in enumerate(made) if one.right]
+    body = [[cells[i] for _, cells in made] for i in range(len(rows))]
+    return table([one.name for one, _ in made], body, right=right, **options)
 
 
 def figure(picture: Picture, *, caption: str) -> Markup:
@@ -260,29 +234,20 @@ class PageParts:
 
     def html(self) -> str:
         """The whole page, in one file."""
-        anchors = [f"part-{i}" for i in range(1, len(self.sections) + 1)]
+        named = [(f"part-{i}", part) for i, part in enumerate(self.sections, start=1)]
         contents = None
-        if len(self.sections) > 2:
-            links = [
-                tag("li", tag("a", part.heading, href=f"#{anchor}"))
-                for part, anchor in zip(self.sections, anchors, strict=True)
-            ]
+        if len(named) > 2:
+            links = [tag("li", tag("a", part.heading, href=f"#{anchor}")) for anchor, part in named]
             contents = tag("nav", tag("ul", links), aria_label="Contents")
-        body = [
-            tag("section", tag("h2", part.heading), part.content, id=anchor)
-            for part, anchor in zip(self.sections, anchors, strict=True)
-        ]
+        body = [tag("section", tag("h2", part.heading), part.content, id=anchor) for anchor, part in named]
         needed = [file for sign, file in _SCRIPTS.items() if any(sign in part.content for part in self.sections)]
         style, script = _asset("page.css"), Markup("".join(_asset(file) for file in ("page.js", *needed)))
         policy = (
             f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
             " base-uri 'none'; form-action 'none'"
         )
-        foot = (
-            tag("footer", tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in self.facts]))
-            if self.facts
-            else None
-        )
+        listed = [[tag("dt", name), tag("dd", value)] for name, value in self.facts]
+        foot = tag("footer", tag("dl", listed)) if listed else None
         head = tag(
             "head",
             tag("meta", charset="utf-8"),
@@ -293,23 +258,14 @@ class PageParts:
             tag("title", self.title),
             tag("style", style),
         )
-        top = tag(
-            "header", tag("h1", self.title), tag("p", self.subtitle, class_="subtitle") if self.subtitle else None
-        )
-        main = tag("main", top, self.lead, contents, body, foot)
+        subtitle = tag("p", self.subtitle, class_="subtitle") if self.subtitle else None
+        main = tag("main", tag("header", tag("h1", self.title), subtitle), self.lead, contents, body, foot)
         return f'<!doctype html>\n<html lang="en">{head}<body>{main}{tag("script", script)}</body></html>\n'
 
 
-def page(
-    title: str,
-    sections: Sequence[Section],
-    *,
-    subtitle: str = "",
-    lead: Child = None,
-    facts: Sequence[tuple[str, str]] = (),
-) -> str:
+def page(title: str, sections: Sequence[Section], **more: Any) -> str:
     """The whole page of these sections; see `PageParts`."""
-    return PageParts(title, sections, subtitle, lead, facts).html()
+    return PageParts(title, sections, **more).html()
 
 
 _SCRIPTS = {'class="field"': "field.js", 'class="items"': "items.js"}

@@ -20,6 +20,7 @@ from rrf_design.reporting.pages import (
     MANY,
     Card,
     Child,
+    Column,
     Markup,
     PageParts,
     Section,
@@ -28,13 +29,14 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     figure,
+    figures,
     join,
+    listing,
     number,
     prose,
     section,
     table,
     tag,
-    without_empty,
 )
 from rrf_design.verdict import Verdict
 
@@ -82,13 +84,10 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     wrong = sum(len((item.get("repair") or {}).get("support") or ()) for item in items)
     ks = sorted({int(item["k"]) for item in items})
     alone = len(items) == 1
-    result = [
-        (
-            Card("stopped because", str(data["stopped_because"]))
-            if alone
-            else Card("fields", number(len(items)), f"stopped because: {data['stopped_because']}")
-        )
-    ]
+    stopped = str(data["stopped_because"])
+    result = [Card("stopped because", stopped)]
+    if not alone:
+        result = [Card("fields", number(len(items)), f"stopped because: {stopped}")]
     if alone:
         item = items[0]
         goal, verdict = item.get("goal"), str(item["verdict"])
@@ -96,35 +95,18 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
         sure = float(item.get("robust_lower", item["gamma_lower"]))
         left = "" if sure >= item["gamma_lower"] else f", {at_least(sure)} of it with uncertain relations"
         result.insert(0, Card("verdict", verdict, MEANINGS[verdict], SIGNS[verdict]))
-        result.append(
-            Card(
-                f"certified margin {gamma(int(item['k']))}",
-                at_least(item["gamma_lower"]),
-                f"lower bound{left}; {wanted}: {'reached' if item['reached'] else 'not reached'}",
-                "good" if item["reached"] else "bad",
-            )
-        )
+        note = f"lower bound{left}; {wanted}: {'reached' if item['reached'] else 'not reached'}"
+        kind = "good" if item["reached"] else "bad"
+        result.append(Card(f"certified margin {gamma(int(item['k']))}", at_least(item["gamma_lower"]), note, kind))
     else:
         counts = data["verdicts"]
         result += [Card(name, number(counts[name]), MEANINGS[name], SIGNS[name]) for name in MEANINGS if counts[name]]
         note = f"k = {', '.join(map(str, ks))}; what was bought and read, before any answer is judged"
         result.append(Card("designs that reach their goal", f"{reached} of {len(items)}", note))
-    result.append(
-        Card(
-            "spent",
-            number(data["spent"]),
-            "in the unit of the file's costs"
-            + (f"; {number(data['lost'])} of it lost to a crash" if data.get("lost") else ""),
-        )
-    )
-    result.append(
-        Card(
-            "model calls",
-            number(int(data["calls"])),
-            f"{number(len(data['purchases']))} purchases"
-            + (f"; money {number(data['money'])}" if data.get("money") else ""),
-        )
-    )
+    lost = f"; {number(data['lost'])} of it lost to a crash" if data.get("lost") else ""
+    money = f"; money {number(data['money'])}" if data.get("money") else ""
+    result.append(Card("spent", number(data["spent"]), f"in the unit of the file's costs{lost}"))
+    result.append(Card("model calls", number(int(data["calls"])), f"{number(len(data['purchases']))} purchases{money}"))
     result.append(Card("answers found wrong", number(wrong), f"in {len(items)} field{'s' if len(items) > 1 else ''}"))
     return result
 
@@ -152,9 +134,8 @@ def _money(data: Mapping[str, Any]) -> list[Child]:
     times, unit = _times(data, bought)
     parts: list[Child] = [_spent(bought, times, unit, "price", "spent (unit of costs)", settings.get("budget"))]
     if data.get("money"):
-        parts.append(
-            _spent(bought, times, unit, "money", "paid to the model's provider (its currency)", settings.get("money"))
-        )
+        label = "paid to the model's provider (its currency)"
+        parts.append(_spent(bought, times, unit, "money", label, settings.get("money")))
     return parts
 
 
@@ -165,7 +146,7 @@ def _spent(
     names = ["start", *(f"{p['item'] + ' ' if p['item'] else ''}{p['name']}" for p in bought)]
     kept = _thinned(len(steps))
     series = Series(label, [times[i] for i in kept], [steps[i] for i in kept], labels=[names[i] for i in kept])
-    picture = step_chart([series], x_label=unit, y_label=label, target=limit, target_name="budget")
+    picture = step_chart(series, label, limit, x_label=unit, target_name="budget")
     every = "purchase by purchase" if len(kept) == len(steps) else f"at {len(kept)} of {len(steps)} moments"
     return figure(picture, caption=f"Money over time: {label}, {every}.")
 
@@ -195,16 +176,10 @@ _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 
 def _items(items: Sequence[Mapping[str, Any]]) -> list[Child]:
     k = sorted({int(item["k"]) for item in items})
-    bars = [
-        Bar(
-            str(item["item"] or item["name"]),
-            float(item["gamma_lower"]),
-            float(item["gamma_lower"]),
-            float(item["gamma"]),
-            str(item["stopped_because"]),
-        )
-        for item in items
-    ]
+    bars = []
+    for item in items:
+        lower, upper = float(item["gamma_lower"]), float(item["gamma"])
+        bars.append(Bar(str(item["item"] or item["name"]), lower, lower, upper, str(item["stopped_because"])))
     chart = bar_chart(bars, label="field", value_label=f"certified margin (k = {', '.join(map(str, k))})")
     return [figure(chart, caption="The certified margin of each field.")]
 
@@ -248,11 +223,9 @@ def _item_sections(item: Mapping[str, Any], source: PageSource) -> list[Section]
     problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
     if problem is not None:
         known = {*problem.node_by_id, *problem.block_by_id}
-        view = (
-            repaired_view(problem, repair)
-            if repair and repair.get("repaired")
-            else FieldView(problem, [n for n in item["selected"] if n in known])
-        )
+        view = FieldView(problem, [n for n in item["selected"] if n in known])
+        if repair and repair.get("repaired"):
+            view = repaired_view(problem, repair)
         parts.append(section("The field", draw_field(view)))
     return parts
 
@@ -275,64 +248,40 @@ def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup |
     rounds = [entry for entry in item.get("trajectory", []) if "gamma" in entry]
     if not rounds:
         return None
-    k = int(item["k"])
-    spent = [float(entry["committed"]) for entry in rounds]
-    values = [float(entry["gamma"]) for entry in rounds]
-    lower = [float(entry["gamma_lower"]) for entry in rounds]
-    words = [f"before {', '.join(entry['names'])}" for entry in rounds]
-    end = max(spent[-1], spent_at_end or 0.0)
-    series = Series(
-        "margin",
-        [*spent, end],
-        [*values, float(item["gamma"])],
-        [*lower, float(item["gamma_lower"])],
-        [*values, float(item["gamma"])],
-        [*words, "at the end"],
-    )
-    picture = step_chart(
-        [series],
-        x_label=(
-            "committed (unit of costs)" if spent_at_end is not None else "committed by the whole run (unit of costs)"
-        ),
-        y_label=f"margin {gamma(k)}",
-        target=item.get("goal"),
-        target_name="goal",
-    )
-    return figure(picture, caption=f"{gamma(k)} before each purchase and at the end, with its proven lower bound.")
+    margin, whose = gamma(int(item["k"])), "" if spent_at_end is not None else " by the whole run"
+    end = {**item, "committed": max(float(rounds[-1]["committed"]), spent_at_end or 0.0)}
+    keys = ("committed", "gamma", "gamma_lower", "gamma")
+    words = [*(f"before {', '.join(entry['names'])}" for entry in rounds), "at the end"]
+    series = Series.of("margin", (*rounds, end), *keys, labels=words)
+    label = f"committed{whose} (unit of costs)"
+    picture = step_chart(series, f"margin {margin}", item.get("goal"), x_label=label, target_name="goal")
+    return figure(picture, caption=f"{margin} before each purchase and at the end, with its proven lower bound.")
 
 
 def _purchases(bought: Sequence[Mapping[str, Any]]) -> Markup:
-    rows = [
-        [
-            str(p["item"]),
-            str(p["name"]),
-            str(p["buys"]),
-            str(p["outcome"]),
-            "" if p["value"] is None else vector(p["value"]),
-            amount(p["price"]),
-            number(int(p["attempt"]) + 1),
-            moment(p),
-        ]
-        for p in bought[:MANY]
-    ]
-    columns = ["field", "purchase", "what", "outcome", "value", "price (unit of costs)", "attempt", "settled (UTC)"]
-    left = len(bought) - len(rows)
-    more = prose(f"{number(left)} more purchases are not shown; the document has them all.") if left else None
-    return join(without_empty(columns, rows, right=[5, 6]), more)
+    made = listing(
+        bought[:MANY],
+        Column("field", "item"),
+        Column("purchase", "name"),
+        Column("what", "buys"),
+        Column("outcome", "outcome"),
+        Column("value", lambda p: "" if p["value"] is None else vector(p["value"])),
+        figures("price (unit of costs)", lambda p: amount(p["price"])),
+        figures("attempt", lambda p: number(int(p["attempt"]) + 1)),
+        Column("settled (UTC)", moment),
+        filled=True,
+    )
+    left = len(bought) - MANY
+    more = prose(f"{number(left)} more purchases are not shown; the document has them all.") if left > 0 else None
+    return join(made, more)
 
 
 def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     header = data.get("header", {})
     facts = [("run", str(data["run"])), ("model", str(header.get("model", "not said")))]
     facts += [(f"model {name}", str(value)) for name, value in (header.get("identity") or {}).items()]
-    facts += [
-        (name, str(header[name]))
-        for name in ("seed", "program", "revision", "python")
-        if header.get(name) not in (None, "")
-    ]
-    digests = header.get("digests") or {}
-    facts += [
-        (f"digest of the problem {item}".rstrip() + " (SHA-256)", str(value))
-        for item, value in list(digests.items())[:5]
-    ]
+    of_program = ("seed", "program", "revision", "python")
+    facts += [(name, str(header[name])) for name in of_program if header.get(name) not in (None, "")]
+    for item, value in list((header.get("digests") or {}).items())[:5]:
+        facts.append((f"digest of the problem {item}".rstrip() + " (SHA-256)", str(value)))
     return facts

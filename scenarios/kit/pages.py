@@ -65,14 +65,10 @@ def html_index(documents: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         [tag("a", d["title"], href=f"{d['name']}/index.html"), d["question"], _summary(d), d["size"]] for d in documents
     ]
-    return page(
-        "Scenarios",
-        [
-            section("All scenarios", table(["scenario", "question", "conditions", "size"], rows)),
-            *([section("Conditions that were revised", *(tag("p", text) for text in revised))] if revised else []),
-        ],
-        subtitle=INDEX.replace("`", ""),
-    )
+    parts = [section("All scenarios", table(["scenario", "question", "conditions", "size"], rows))]
+    if revised:
+        parts.append(section("Conditions that were revised", *(tag("p", text) for text in revised)))
+    return page("Scenarios", parts, subtitle=INDEX.replace("`", ""))
 
 
 def markdown_index(documents: Sequence[Mapping[str, Any]]) -> str:

@@ -11,11 +11,12 @@ import pytest
 
 from rrf_design import Problem
 from rrf_design._explain import explain
-from rrf_design.reporting import Series, figure, page, section, step_chart, table
+from rrf_design.reporting._charts import Series, step_chart
 from rrf_design.reporting._fieldview import FieldView
 from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.designs import comparison_page
 from rrf_design.reporting.documents import read, render
+from rrf_design.reporting.pages import figure, page, section, table
 
 Open = Callable[..., Any]
 HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'
@@ -131,7 +132,7 @@ def test_even_markup_that_slipped_through_could_not_run(browser: Any, tmp_path: 
 
 
 def test_nothing_is_wider_than_a_phone(open_page: Open, design: str, problem: Problem) -> None:
-    chart = figure(step_chart([Series("s", [0, 1, 2], [0, 1, 2.0])], x_label="money", y_label="margin"), caption="c")
+    chart = figure(step_chart(Series("s", [0, 1, 2], [0, 1, 2.0]), "margin", x_label="money"), caption="c")
     for text in (design, page("t", [section("s", chart)])):
         view = open_page(text, width=360, height=740)
         assert view.evaluate("document.documentElement.scrollWidth") <= 360

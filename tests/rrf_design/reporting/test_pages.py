@@ -21,6 +21,7 @@ from rrf_design.reporting._sentences import MEANINGS, SIGNS, _field_sentence, co
 from rrf_design.reporting.documents import read, selected_of
 from rrf_design.reporting.pages import (
     Card,
+    Column,
     Markup,
     Picture,
     amount,
@@ -32,14 +33,15 @@ from rrf_design.reporting.pages import (
     code,
     escape,
     figure,
+    figures,
     join,
+    listing,
     number,
     page,
     prose,
     section,
     table,
     tag,
-    without_empty,
 )
 from rrf_design.risk import bound
 from rrf_design.verdict import Verdict, table_sentence
@@ -116,7 +118,10 @@ def test_small_pieces_escape() -> None:
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:
-    made = without_empty(["a", "b", "c"], [["1", "", "3"], ["4", None, "6"]], right=[2])
+    entries = [{"a": "1", "b": "", "c": "3"}, {"a": "4", "b": None, "c": "6"}]
+    made = listing(
+        entries, Column("a", "a"), Column("b", lambda e: e["b"]), figures("c", lambda e: e["c"]), filled=True
+    )
     assert "<th" in made
     assert ">b</th>" not in made
     assert made.count('class="right"') == 3
