@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rrf_design._margin import DesignMargin, name_margin
-from rrf_design.derive import asking
+from rrf_design.derive import asking, field_problems
 from rrf_design.design import standing_of
 from rrf_design.operators import Operator
 from rrf_design.premise import Protected
@@ -101,14 +101,31 @@ class Candidates:
         return frozenset(held).difference(self._there, self.asks), frozenset(failed).difference(self.asks)
 
     @cached_property
+    def fields(self) -> tuple[Candidates, ...]:
+        """What each of several delivered fields is judged by; itself where there is one.
+
+        Items of one structure have fields of one structure.
+        """
+        problems = field_problems(self.problem)
+        if problems == (self.problem,):
+            return (self,)
+        known = self.structure.solved.setdefault("fields", [one.structure for one in problems])
+        found = []
+        for problem, structure in zip(problems, known, strict=True):
+            problem.__dict__["structure"] = structure
+            found.append(Candidates(problem, structure=structure))
+        return tuple(found)
+
+    @cached_property
     def questions(self) -> tuple[str, ...]:
         """Nodes that belong to the field from the start, in the order of the file."""
-        return tuple(node.id for node in self.problem.nodes if node.cost is None)
+        return tuple(node.id for node in self.problem.nodes if node.cost is None and node.read_from is None)
 
     @cached_property
     def given(self) -> frozenset[str]:
-        """Nodes that belong to the field from the start."""
-        return frozenset(self.questions)
+        """Nodes that belong to the field from the start, asked themselves or read from what is."""
+        together = self.problem.read_together
+        return frozenset(name for asked in self.questions for name in (asked, *together.get(asked, ())))
 
     @cached_property
     def owned_checks(self) -> tuple[str, ...]:
@@ -284,7 +301,8 @@ class Candidates:
     @cached_property
     def _on_sale(self) -> tuple[str, ...]:
         """What can be bought on its own: nodes that owned blocks wait for, and blocks."""
-        waited_for = frozenset[str]().union(*self._waiting.values())
+        needed = frozenset[str]().union(*self._waiting.values())
+        waited_for = frozenset(map(self.problem.asked_as, needed))
         nodes = (node.id for node in self.problem.nodes if node.cost is not None and node.id in waited_for)
         return (*nodes, *self.problem.on_sale)
 
@@ -296,10 +314,11 @@ class Candidates:
         """Blocks whose rows begin to count when `names` are bought: these, and owned ones that
         waited for a node.
         """
-        nodes = frozenset(names).intersection(self.problem.node_by_id)
+        asked = frozenset(names).intersection(self.problem.node_by_id)
+        nodes = asked.union(*(self.problem.read_together.get(name, ()) for name in asked))
         there = self.opened(held).union(nodes) if nodes else nodes
         woken = [block for block, needed in self._waiting.items() if needed & nodes and needed <= there]
-        return [name for name in names if name not in nodes] + woken
+        return [name for name in names if name not in asked] + woken
 
     def ceiling(self, held: Collection[str], failed: Collection[str], offers: Iterable[PricedOffer]) -> float:
         """No choice among the offers lifts the margin above this.

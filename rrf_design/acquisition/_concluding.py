@@ -16,6 +16,7 @@ from rrf_design.checks import (
     decided_premise,
     decided_verdict,
     decides,
+    delivered_node,
     quorum,
     sole_delivered,
 )
@@ -38,6 +39,7 @@ _STATUS = {
         "timeout",
         "memory",
         "crash",
+        "vetoed",
     )
 } | {
     "refused": "refusal",
@@ -70,11 +72,39 @@ def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: boo
 def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
     """The document of an item's repair; where a check has decided it, its value is the value.
 
-    `engine` remembers margins and factorisations for items that are alike.
+    Several fields have one each, by their node. `engine` remembers margins and factorisations for
+    items that are alike.
     """
+    if design.fields == (design,):
+        return _one_field(design, state, engine)
+    return _joined({delivered_node(one.problem): _one_field(one, state, engine) for one in design.fields})
+
+
+def _joined(fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """One document of several: as bad as the worst of them, with the value of each."""
+    bad = max(fields, key=lambda node: Verdict(fields[node]["verdict"]).rank)
+    documents = list(fields.values())
+    values = [document.get("repaired") or {} for document in documents]
+    own = {node: document["repaired"][node] for node, document in fields.items() if document.get("repaired")}
+    found = dict(fields[bad])
+    for key in ("digest", "design", "alternatives", "error_bound", "decided_by"):
+        found.pop(key, None)
+    return found | {
+        "repaired": {**{name: value for part in values for name, value in part.items()}, **own},
+        "support": list(dict.fromkeys(name for document in documents for name in document.get("support") or ())),
+        "erased": {name: why for document in documents for name, why in (document.get("erased") or {}).items()},
+        "bounds": {name: bound for document in documents for name, bound in (document.get("bounds") or {}).items()},
+        "residual": max(float(document.get("residual") or 0.0) for document in documents),
+        "assumes": "; ".join(dict.fromkeys(document["assumes"] for document in documents if document["assumes"])),
+        "reason": f"{bad}: {found['reason']}",
+        "fields": fields,
+    }
+
+
+def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
     found = _repair(design, state, engine)
     node = sole_delivered(design.problem)
-    if Verdict(found["verdict"]).passes or node is None:
+    if Verdict(found["verdict"]) is Verdict.CHECKED or node is None:
         return found
     for anchor in design.problem.anchors:
         entry = state.settled.get(anchor.id)
@@ -130,7 +160,8 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
 def _repair(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
     from rrf_design.repairing import to_document
 
-    answers = state.values(Buys.ANSWER)
+    asked = {*design.problem.node_by_id, *design.asks}
+    answers = {name: value for name, value in state.values(Buys.ANSWER).items() if name in asked}
     if not answers:
         return _nothing(_unanswered(state))
     problem, selected = finished_problem(design, state)
@@ -138,7 +169,7 @@ def _repair(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[
     silent = {
         name: {"status": _STATUS.get(entry.outcome, "error")}
         for name, entry in state.settled.items()
-        if entry.buys is Buys.ANSWER and name in failed and not entry.again_of
+        if entry.buys is Buys.ANSWER and name in asked.intersection(failed) and not entry.again_of
     }
     try:
         found = engine.repair_one(problem, {**answers, **silent}, select=selected)
@@ -167,7 +198,8 @@ def finished_problem(design: Candidates, state: ItemState) -> tuple[Problem, tup
     failed = {name for name in state.failed if name in design.problem.block_by_id}
     unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
     repeated = design.asked(state.held, state.failed)
-    problem = realised(repeated, failed=failed | unknown, values=state.values(Buys.ANCHOR))
+    said = {name: value for name, value in state.values(Buys.ANCHOR).items() if name in repeated.block_by_id}
+    problem = realised(repeated, failed=failed | unknown, values=said)
     bought = tuple(name for name, entry in state.settled.items() if entry.ok and name not in design.given)
     asked = tuple(name for name in state.settled if name in design.problem.node_by_id and name not in design.given)
     return problem, problem.resolve([name for name in dict.fromkeys((*bought, *asked)) if _on_sale(problem, name)])

@@ -49,6 +49,7 @@ from rrf_design.checks import (
     cheapest_first,
     decides,
     decisive_checks,
+    delivered_node,
     is_person,
     quorum,
     sole_delivered,
@@ -253,7 +254,11 @@ class Decider:
         """
         names, problem = self.given(item), self.designs[item].problem
         anchors = problem.block_by_id
-        return [name for name in names if name not in anchors or not set(names).intersection(anchors[name].nodes)]
+        return [
+            name
+            for name in names
+            if name not in anchors or not set(names).intersection(map(problem.asked_as, anchors[name].nodes))
+        ]
 
     def ready(self, item: str) -> tuple[list[str], bool]:
         """Scheduled names that can be asked for now, and whether some could not be for want of
@@ -358,7 +363,29 @@ class Decider:
         return Stop(Because.SCHEDULE, f"all that was planned is bought{detail}")
 
     def _remedy(self, item: str) -> _Remedy | None:
-        return _remedy_of(self.designs[item], self.state.items[item], self.repair(item))
+        """The next purchase of an item; of several fields that of the one whose settling is most
+        urgent, and all the people who would settle one at once.
+        """
+        design, state, repair = self.designs[item], self.state.items[item], self.repair(item)
+        fields = repair.get("fields")
+        if fields is None:
+            return _remedy_of(design, state, repair)
+        found = []
+        for one in design.fields:
+            document = fields[delivered_node(one.problem)]
+            remedy = None if Verdict(document["verdict"]).passes else _remedy_of(one, state, document)
+            if remedy is not None:
+                found.append(remedy)
+        if not found:
+            return None
+        first = min(found, key=lambda remedy: (remedy.person, remedy.urgency))
+        together = found if first.person else [first]
+        nodes, held = design.problem.node_by_id, state.held.union(state.pending)
+        names = dict.fromkeys(
+            design.problem.asked_as(name) if name in nodes else name for remedy in together for name in remedy.names
+        )
+        settling = design.price(names, held) if first.person else first.settling
+        return replace(first, names=tuple(name for name in names if name not in held), settling=settling)
 
     def _undecided(self, item: str) -> Stop:
         """Triage: why an item ends neither checked nor consistent."""

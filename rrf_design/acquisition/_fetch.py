@@ -7,7 +7,7 @@ wrong dimension or a source that may not be used is found while it still costs n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask,
 from rrf_design.acquisition.sources.base import schema_of
 from rrf_design.acquisition.sources.stated import Label
 from rrf_design.acquisition.sources.verifier import Verifier
+from rrf_design.checks import VETOED, vetoed
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
 from rrf_design.models.base import NotBegun
@@ -108,7 +109,11 @@ class Fetcher:
         self.sources: dict[tuple[str, str], Source] = {}
         self.classes: dict[str, HeardClasses] = {}
         self._identities: dict[int, str] = {}
+        self._together: dict[str, Problem] = {}
+        """Items with several values in one answer, or with answers that can be told to be wrong."""
         for item, problem in problems.items():
+            if problem.read_together or any(node.veto for node in problem.nodes):
+                self._together[item] = problem
             classed = open_nodes(problem)
             if classed:
                 self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
@@ -148,8 +153,11 @@ class Fetcher:
         if all(node.id in known for node in problem.nodes):
             return asked
         for node in problem.nodes:
+            if node.read_from is not None:
+                continue
             try:
-                question = self._question(node, self.classes.get(item))
+                several = node.id in problem.read_together
+                question = self._question(node, self.classes.get(item), several=several)
             except InputError:
                 if node.id in known:  # what can't be asked equals nothing that can
                     continue
@@ -252,6 +260,43 @@ class Fetcher:
             found = replace(found, value=self.classes[purchase.item].vector(source.label))
         return _settlement(purchase, found, source.kind)
 
+    def read_with(self, settlement: Settlement) -> tuple[Settlement, ...]:
+        """The settlement of a question with those of the nodes that are read from the same answer.
+
+        Values that break what is said of their nodes are failures, called so.
+        """
+        bought = settlement.purchase
+        problem = self._together.get(bought.item)
+        if problem is None or bought.buys is not Buys.ANSWER or bought.again_of:
+            return (settlement,)
+        found = [settlement, *self._others(settlement, problem)]
+        values = {one.purchase.name: one.value for one in found if one.ok and one.value is not None}
+        broken = vetoed(problem, values)
+        return tuple(
+            replace(one, outcome=VETOED, value=None, ok=False, evidence={**one.evidence, "broken": why})
+            if (why := broken.get(one.purchase.name))
+            else one
+            for one in found
+        )
+
+    def _others(self, settlement: Settlement, problem: Problem) -> Iterator[Settlement]:
+        """What stands in the same answer, at no price; as unread as the call was."""
+        from rrf_design.responses import parsers
+
+        bought, said = settlement.purchase, settlement.evidence
+        text = (said.get("reply") or {}).get("text") if "parsed" in said else None
+        for name in problem.read_together.get(bought.name, ()):
+            other = Purchase(bought.item, name, Buys.ANSWER, 0.0)
+            if text is None:
+                yield Settlement(other, "error" if settlement.ok else settlement.outcome, ok=False)
+                continue
+            parsed = parsers.get(problem.node_by_id[name].parser or DEFAULT_PARSER).parse(text)
+            heard = self.classes.get(bought.item)
+            value = parsed.value if parsed.label is None or heard is None else heard.vector(parsed.label)
+            outcome = "answered" if parsed.ok else parsed.status.value
+            evidence = {"reply": {"text": text}, "parsed": parsed.document()}
+            yield Settlement(other, outcome, value, parsed.ok, evidence=evidence)
+
     def numbers(self, item: str, problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
         """Responses that exist already as numbers: classes (a table with `label`), and what people
         `said` about checks.
@@ -295,10 +340,10 @@ class Fetcher:
             return {}
         found: dict[str, Any] = {}
         for name in [*(node.id for node in problem.nodes), *self._again.get(item, ())]:
-            settled = self._kept(Purchase(item, name, Buys.ANSWER, 0.0))
-            if settled is not None:
+            first = self._kept(Purchase(item, name, Buys.ANSWER, 0.0))
+            for settled in () if first is None else self.read_with(first):
                 said = {"value": list(settled.value)} if settled.value is not None else {"status": settled.outcome}
-                found[name] = {**said, "outcome": "kept", "evidence": settled.evidence}
+                found[settled.purchase.name] = {**said, "outcome": "kept", "evidence": settled.evidence}
         return found
 
     def _kept(self, purchase: Purchase) -> Settlement | None:
@@ -434,7 +479,7 @@ class Fetcher:
             return self.prices.cost(model, request.ceiling())
         return self.prices.ceiling(model, request)
 
-    def _question(self, node: Node, classes: HeardClasses | None) -> _Question:
+    def _question(self, node: Node, classes: HeardClasses | None, *, several: bool = False) -> _Question:
         from rrf_design.questions.templates import render
         from rrf_design.responses import parsers
 
@@ -451,7 +496,9 @@ class Fetcher:
             raise InputError(f"{where}: its parser gives {parser.dim} numbers, but the node has dimension {node.dim}")
         more: dict[str, Any] = {} if node.max_tokens is None else {"max_tokens": node.max_tokens}
         more |= {"seed": self._seed} if self._seed else {}
-        if self._constrained:
+        if several:
+            pass  # the form of one field is not that of the answer
+        elif self._constrained:
             more["grammar"] = parser.grammar
         else:
             more |= schema_of(parser, self.roster[name])

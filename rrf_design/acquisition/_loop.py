@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -63,6 +63,7 @@ class Acquirer:
         run: str = "",
         terms: Callable[[str, str], Terms] | None = None,
         instant: Callable[[Purchase], Settlement | None] | None = None,
+        read_with: Callable[[Settlement], Sequence[Settlement]] | None = None,
         clock: Callable[[], float] = time.time,
         watch: Callable[[Event], None] | None = None,
     ) -> None:
@@ -81,6 +82,8 @@ class Acquirer:
         self._journal, self._clock, self._watch = journal, clock, watch
         self._terms = terms or (lambda item, name: Terms(calls=int(name not in named[item].block_by_id)))
         self._instant = instant or (lambda purchase: None)
+        self._read_with = read_with or (lambda settlement: (settlement,))
+        """A settlement with those of the nodes that are read from the same answer."""
         self.ledger = Ledger(self.state, self.settings, clock)
         self._decider = Decider(self.designs, self.state, self.settings, ledger=self.ledger, terms=self._terms)
         self._buffer: list[Event] = []
@@ -198,9 +201,17 @@ class Acquirer:
         self._alive()
         for settlement in settlements:
             self._pending(settlement.purchase)
-            self._emit(settlement.event())
+            self._settle(settlement)
         if flush:
             self._flush()
+
+    def _settle(self, settlement: Settlement) -> None:
+        """What came of a purchase, and what else stood in the same answer."""
+        first, *others = self._read_with(settlement)
+        self._emit(first.event())
+        for other in others:
+            if other.purchase.name not in self.state.items[other.purchase.item].settled:
+                self._emit(other.purchase.intent(), other.event())
 
     def tell_unanswered(self, purchase: Purchase, reason: str, used: Attempted) -> None:
         """Nobody answers this question, as often as it is asked; the commit is left to the next
@@ -351,7 +362,7 @@ class Acquirer:
                 if at_once is None:
                     result.append(purchase)
                 else:
-                    self._emit(at_once.event())
+                    self._settle(at_once)
                 return _Step.GO
             if self.state.under_way and found.because is not Because.TIME:
                 return _Step.WAIT  # what is under way may turn out cheaper than what was reserved for it

@@ -236,6 +236,7 @@ def acquire(
             run=run,
             terms=fetcher.terms,
             instant=fetcher.instant,
+            read_with=fetcher.read_with,
             watch=None if progress is None else ProgressReport(progress),
         )
         fetcher.state = acquirer.state

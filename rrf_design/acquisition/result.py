@@ -297,14 +297,24 @@ def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list
     node; what a check was told has its `source`.
     """
     with Journal(store, make=False) as journal:
+        found = journal.find(run)
+        together = {
+            item: others
+            for item, document in journal.problems(found).items()
+            if (others := files.from_document(document).read_together)
+        }
         return [
             {
                 **event.body["evidence"],
-                **{"item": event.body["item"], "node": event.body["name"]},
+                **{"item": event.body["item"], "node": name},
                 **({"source": event.body["source"]} if event.body.get("source") else {}),
             }
-            for event in journal.events(journal.find(run))
+            for event in journal.events(found)
             if event.kind is Kind.SETTLED and event.body["evidence"].get("format") == "rrf-answer"
+            for name in (
+                event.body["name"],
+                *together.get(event.body["item"], {}).get(event.body["name"], ()),
+            )
         ]
 
 

@@ -15,6 +15,7 @@ from rrf_design.acquisition.classes import class_of
 from rrf_design.acquisition.result import Acquisition, ItemResult
 from rrf_design.acquisition.stopping import Because
 from rrf_design.checks import decisive_checks, delivered_node, is_person, worth_of
+from rrf_design.derive import field_problems
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
 from rrf_design.models import Model
@@ -27,8 +28,9 @@ from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser
 from rrf_design.tables.delivered import Delivery
-from rrf_design.tables.items import Reading, plain, read_answer
-from rrf_design.tables.rows import Row, repaired_row
+from rrf_design.tables.items import Reading, plain, read_answer, without_vetoed
+from rrf_design.tables.rows import Row, joined_row, repaired_row, shown_value
+from rrf_design.verdict import Verdict
 
 
 def recorded_run(
@@ -72,7 +74,9 @@ def _silent(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
     """Items with questions that have nothing to ask about, and those questions."""
     for item in dataset.items_in_order():
         there = dataset.structures[item.structure].example.node_by_id
-        found = sorted(item.silent & there.keys())
+        together = dataset.structures[item.structure].example.read_together
+        asked = sorted(item.silent & there.keys())
+        found = [name for one in asked for name in (one, *together.get(one, ()))]
         if found:
             yield item.id, found
 
@@ -132,13 +136,15 @@ def _recorded(dataset: Dataset, responses: Any, *, complete: bool) -> Iterator[t
         for item in dataset.items_in_order():
             problem, parsers = dataset.structures[item.structure].example, item.parsers
             found: dict[str, Any] = {}
+            read: dict[str, Reading] = {}
             for name, answer in recorded.of(item.id).items():
                 if name not in problem.node_by_id:
                     continue  # a question that this item does not have
                 try:
-                    reading = read_answer(answer, parsers.get(name), problem.node_by_id[name].dim)
+                    read[name] = read_answer(answer, parsers.get(name), problem.node_by_id[name].dim)
                 except InputError as error:
                     raise InputError(f"item {item.id!r}, node {name!r}: {error}") from None
+            for name, reading in without_vetoed(problem, read)[0].items():
                 found[name] = _said(reading) | ({} if reading.text is None else {"text": reading.text})
                 found[name] |= {} if reading.cost is None else {"cost": reading.cost}
             if complete:
@@ -159,12 +165,16 @@ def delivery_of(dataset: Dataset, run: Acquisition) -> Delivery:
     """The delivered table of a run over this data set."""
     results = {entry.item: entry for entry in run.items}
     rows = []
+    fields: dict[str, tuple[Problem, ...]] = {}
     ending = f"the run is {run.stopped_because}" + (f": {run.detail}" if run.detail else "")
     for item in dataset.items_in_order():
         if item.id not in results:
             raise InputError(f"run {run.run}: it has no item {item.id!r}; deliver it with the table it was begun with")
-        problem = dataset.structures[item.structure].example
-        rows.append(_row(results[item.id], problem, item.parsers, item.structure, ending=ending))
+        if item.structure not in fields:
+            fields[item.structure] = field_problems(dataset.structures[item.structure].example)
+        parts, found = fields[item.structure], results[item.id]
+        made = (_row(found, problem, item.parsers, item.structure, ending=ending) for problem in parts)
+        rows.append(joined_row([(delivered_node(problem), row) for problem, row in zip(parts, made, strict=True)]))
     return Delivery(dataset, rows)
 
 
@@ -184,21 +194,25 @@ def _row(
 ) -> Row:
     """`ending` is what to say of an item that the run has not come to."""
     node, repair = delivered_node(problem), found.repair or {}
+    several = "fields" in repair
+    repair = repair["fields"][node] if several else repair
     answered, given = found.answers.get(node), (repair.get("repaired") or {}).get(node)
     value = None if given is None else tuple(float(x) for x in given)
     outcome: Any = SimpleNamespace(
-        verdict=found.verdict,
-        assumes=found.assumes,
+        verdict=Verdict(repair["verdict"]) if several else found.verdict,
+        assumes=repair["assumes"] if several else found.assumes,
         repaired={node: value},
         bounds=repair.get("bounds") or {},
         support=tuple(repair.get("support") or ()),
-        erased=found.unread,
+        erased=tuple(name for name in found.unread if name in problem.node_by_id),
         reason=str(repair.get("reason", "")) or found.detail or ("" if repair else ending),
         gamma=found.gamma,
         residual=float(repair.get("residual") or 0.0),
     )
-    raw = found.texts.get(node, None if answered is None else plain(answered))
     parser, classes = parsers.get(node), _classes(found, parsers)
+    raw = found.texts.get(node, None if answered is None else plain(answered))
+    if several and answered is not None:
+        raw = shown_value(tuple(answered), parser, classes)
     row = repaired_row(found.item, outcome, node=node, parser=parser, classes=classes, raw=raw)
     if row.answer is not None and value is not None:
         row = row.with_value(changed=answered is None or plain(value) != plain(answered))
