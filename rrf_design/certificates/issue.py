@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -81,60 +81,37 @@ VERIFY_RATIO = 2.0  # seconds to verify against seconds to search: about the med
 VERIFY_LEAST = 0.01
 
 
-@overload
-def certify(
-    problem: Problem,
-    select: Selection = None,
-    *,
-    k: int | None = None,
-    rung: Rung | str = Rung.AUTO,
-    require: float | None = None,
-    noise: Noise | None = None,
-    epsilon: float | None = None,
-    sigma: float | None = None,
-    confidence: float | None = None,
-    kind: NoiseKind | str | None = None,
-    amplitude: float | None = None,
-    delta: float | None = None,
-    largest_error: float | None = None,
-    uncertainty: Uncertainty | None = None,
-    tolerances: Tolerances | None = None,
-    tail: Tail | None = None,
-    budgets: Sequence[int] | None = None,
-    supports: Sequence[Sequence[str]] | None = None,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    front_end: str = "ortools",
-    progress: Progress | None = None,
-) -> Certificate: ...
+class _Settings(TypedDict, total=False):
+    """The keywords of `certify`, for the type checker: what comes back depends on what is asked."""
+
+    k: int | None
+    rung: Rung | str
+    require: float | None
+    noise: Noise | None
+    epsilon: float | None
+    sigma: float | None
+    confidence: float | None
+    kind: NoiseKind | str | None
+    amplitude: float | None
+    delta: float | None
+    largest_error: float | None
+    uncertainty: Uncertainty | None
+    tolerances: Tolerances | None
+    tail: Tail | None
+    budgets: Sequence[int] | None
+    supports: Sequence[Sequence[str]] | None
+    n_jobs: int | None
+    time_limit: float | None
+    front_end: str
+    progress: Progress | None
 
 
 @overload
-def certify(
-    problem: Dataset,
-    select: Selection = None,
-    *,
-    k: int | None = None,
-    rung: Rung | str = Rung.AUTO,
-    require: float | None = None,
-    noise: Noise | None = None,
-    epsilon: float | None = None,
-    sigma: float | None = None,
-    confidence: float | None = None,
-    kind: NoiseKind | str | None = None,
-    amplitude: float | None = None,
-    delta: float | None = None,
-    largest_error: float | None = None,
-    uncertainty: Uncertainty | None = None,
-    tolerances: Tolerances | None = None,
-    tail: Tail | None = None,
-    budgets: Sequence[int] | None = None,
-    supports: Sequence[Sequence[str]] | None = None,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    front_end: str = "ortools",
-    progress: Progress | None = None,
-) -> ByStructure[Certificate]: ...
+def certify(problem: Problem, select: Selection = None, **settings: Unpack[_Settings]) -> Certificate: ...
+
+
+@overload
+def certify(problem: Dataset, select: Selection = None, **settings: Unpack[_Settings]) -> ByStructure[Certificate]: ...
 
 
 def certify(

@@ -35,22 +35,54 @@ class Exact(Decoder):
 
     def decode(self, task: Task) -> DecoderOutcome:
         parts = Parts.of(task.operator, task.erased)
-        if task.operator.premise.wrong_checks:
-            return _decode_with_suspects(task, parts, limit=int(task.work.options.get("limit", 64)))
         return self.with_decoder(task, SupportDecoder(task.operator.matrix, parts.groups, known=parts.known), parts)
 
     def with_decoder(self, task: Task, decoder: SupportDecoder, parts: Parts) -> DecoderOutcome:
-        """The same with a decoder prepared for this design and pattern of erasures."""
-        found = decoder.decode(
-            task.syndrome,
-            k=task.k,
-            epsilon=task.epsilon,
-            tolerance=task.tolerance,
-            limit=int(task.work.options.get("limit", 64)),
-            time_limit=task.work.time_limit,
-            progress=None if task.work.progress is None else partial(_tell, task, parts),
+        """Every minimal explanation by at most k units and a checks, the one with fewest of both
+        first; `decoder` is prepared for this design and pattern of erasures.
+        """
+        found: list[Candidate] = []
+        minimal: list[tuple[set[int], set[int]]] = []  # parts and blocks of those found
+        nearest: Candidate | None = None
+        results: list[SyndromeDecoding] = []
+        for aside in check_sets(task.operator):
+            blocks = set(aside)
+            if any(not units and others <= blocks for units, others in minimal):
+                continue  # these checks alone explain everything
+            result = _decode(task, decoder, parts, aside)
+            results.append(result)
+            for item in result.explanations:
+                if not any(units <= set(item.support) and others <= blocks for units, others in minimal):
+                    minimal.append((set(item.support), blocks))
+                    nodes = named(task, parts, item.support, item.error)
+                    found.append(Candidate(nodes, item.residual, item.error, item.edge, aside))
+            if not result.explanations and (nearest is None or result.residual < nearest.residual):
+                nodes = named(task, parts, result.support, result.error)
+                nearest = Candidate(nodes, result.residual, result.error, False, aside)
+        found.sort(key=lambda item: (_size(task, item), len(item.checks), item.residual))
+        chosen = found[0] if found else nearest
+        assert chosen is not None  # the empty set of checks is always tried
+        complete, zero_rule = all(one.complete for one in results), any(one.zero_rule for one in results)
+        undecided = (support for one in results for support in one.undecided)
+        return DecoderOutcome(
+            error=chosen.error,
+            method="exact",
+            explanations=tuple(found),
+            proved=True,
+            edge=bool(found) and chosen.edge,
+            complete=complete,
+            undecided=tuple(tuple(i for part in support for i in parts.members[part]) for support in undecided),
+            zero_rule=zero_rule,
+            gap=0.0 if complete else None,
+            objective=float(_size(task, chosen)) if found else chosen.residual,
+            best_smaller=None if task.operator.premise.wrong_checks else results[0].best_smaller,
+            notes=(*(() if complete else (CUT_SHORT,)), *((ZERO_RULE,) if zero_rule else ())),
+            details={
+                "supports_tested": sum(one.tested for one in results),
+                "verified": all(one.verified for one in results),
+            },
+            checks=chosen.checks,
         )
-        return _exact_outcome(task, parts, found)
 
 
 def _tell(task: Task, parts: Parts, share: float, support: tuple[int, ...], residual: float, explained: bool) -> None:
@@ -65,83 +97,8 @@ def named(task: Task, parts: Parts, support: tuple[int, ...], error: Array) -> t
     return parts.moved(support, error, task.operator, task.slack)
 
 
-def _exact_outcome(task: Task, parts: Parts, found: SyndromeDecoding) -> DecoderOutcome:
-    notes: tuple[str, ...] = ()
-    if not found.complete:
-        notes = (CUT_SHORT,)
-    if found.zero_rule:
-        notes = (*notes, ZERO_RULE)
-    return DecoderOutcome(
-        error=found.error,
-        method="exact",
-        explanations=tuple(
-            Candidate(named(task, parts, item.support, item.error), item.residual, item.error, item.edge)
-            for item in found.explanations
-        ),
-        proved=True,
-        edge=bool(found.explanations) and found.explanations[0].edge,
-        complete=found.complete,
-        undecided=tuple(tuple(i for part in support for i in parts.members[part]) for support in found.undecided),
-        zero_rule=found.zero_rule,
-        gap=0.0 if found.complete else None,
-        objective=float(len(found.support)) if found.explained else found.residual,
-        best_smaller=found.best_smaller,
-        notes=notes,
-        details={"supports_tested": found.tested, "verified": found.verified},
-    )
-
-
 MOST = 20_000
 """Sets of blocks that are set aside in turn."""
-
-
-def _decode_with_suspects(task: Task, parts: Parts, *, limit: int) -> DecoderOutcome:
-    """Every minimal explanation by at most k units and a checks, the one with fewest of both
-    first.
-    """
-    found: list[Candidate] = []
-    minimal: list[tuple[set[int], set[int]]] = []  # parts and blocks of those found
-    best: tuple[float, Candidate] | None = None
-    undecided: list[tuple[int, ...]] = []
-    complete, zero_rule, tested = True, False, 0
-    for aside in check_sets(task.operator):
-        if any(not units and blocks <= set(aside) for units, blocks in minimal):
-            continue  # these checks alone explain everything
-        result = _decode(task, parts, aside, limit)
-        complete, zero_rule, tested = (
-            complete and result.complete,
-            zero_rule or result.zero_rule,
-            tested + result.tested,
-        )
-        undecided += [tuple(i for p in support for i in parts.members[p]) for support in result.undecided]
-        for item in result.explanations:
-            if any(units <= set(item.support) and blocks <= set(aside) for units, blocks in minimal):
-                continue
-            minimal.append((set(item.support), set(aside)))
-            nodes = named(task, parts, item.support, item.error)
-            found.append(Candidate(nodes, item.residual, item.error, item.edge, aside))
-        if not result.explanations and (best is None or result.residual < best[0]):
-            nodes = named(task, parts, result.support, result.error)
-            best = (result.residual, Candidate(nodes, result.residual, result.error, False, aside))
-    ranked = sorted(found, key=lambda item: (_size(task, item), len(item.checks), item.residual))
-    chosen = ranked[0] if ranked else best[1] if best is not None else None
-    assert chosen is not None  # the empty set of checks is always tried
-    notes = () if complete else (CUT_SHORT,)
-    return DecoderOutcome(
-        error=chosen.error,
-        method="exact",
-        explanations=tuple(ranked),
-        proved=True,
-        edge=bool(ranked) and ranked[0].edge,
-        complete=complete,
-        undecided=tuple(undecided),
-        zero_rule=zero_rule,
-        gap=0.0 if complete else None,
-        objective=float(_size(task, chosen)) if ranked else chosen.residual,
-        notes=(*notes, ZERO_RULE) if zero_rule else notes,
-        details={"supports_tested": tested},
-        checks=chosen.checks,
-    )
 
 
 def check_sets(operator: Operator) -> Iterator[tuple[int, ...]]:
@@ -158,17 +115,22 @@ def check_sets(operator: Operator) -> Iterator[tuple[int, ...]]:
     return (aside for size in range(most + 1) for aside in combinations(blocks, size))
 
 
-def _decode(task: Task, parts: Parts, aside: tuple[int, ...], limit: int) -> SyndromeDecoding:
-    operator = task.operator
-    kept = np.flatnonzero(~rows_of(task, aside))
-    decoder = SupportDecoder(operator.matrix[kept], parts.groups, known=parts.known)
+def _decode(task: Task, decoder: SupportDecoder, parts: Parts, aside: tuple[int, ...]) -> SyndromeDecoding:
+    """The exact decoder's answer when these blocks are set aside."""
+    operator, syndrome, told = task.operator, task.syndrome, None
+    if aside:
+        kept = np.flatnonzero(~rows_of(task, aside))
+        decoder, syndrome = SupportDecoder(operator.matrix[kept], parts.groups, known=parts.known), syndrome[kept]
+    if task.work.progress is not None and not operator.premise.wrong_checks:
+        told = partial(_tell, task, parts)
     return decoder.decode(
-        task.syndrome[kept],
+        syndrome,
         k=task.k,
         epsilon=task.epsilon,
         tolerance=task.tolerance,
-        limit=limit,
+        limit=int(task.work.options.get("limit", 64)),
         time_limit=task.work.time_limit,
+        progress=told,
     )
 
 

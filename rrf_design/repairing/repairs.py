@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -40,68 +40,54 @@ if TYPE_CHECKING:
     from solvers.result import Progress
 
 
-@overload
-def repair(
-    problem: Problem,
-    responses: Any,
-    *,
-    select: Selection = None,
-    method: str = "auto",
-    k: int | None = None,
-    noise: Noise | None = None,
-    epsilon: float | None = None,
-    sigma: float | None = None,
-    confidence: float | None = None,
-    kind: NoiseKind | str | None = None,
-    amplitude: float | None = None,
-    candidates: Mapping[str, Any] | None = None,
-    anchors: Mapping[str, Any] | None = None,
-    truth: Mapping[str, Any] | None = None,
-    hidden: Mapping[str, bool] | None = None,
-    options: Mapping[str, Any] | None = None,
-    penalty: Any = None,
-    weights: Mapping[str, float] | None = None,
-    max_iterations: int | None = None,
-    solver: str | None = None,
-    beta: float | None = None,
-    mu: float | None = None,
-    deviation: str | None = None,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Repair: ...
+class _Settings(TypedDict, total=False):
+    """The keywords of `repair`, for the type checker: what comes back depends on what is asked."""
+
+    select: Selection
+    method: str
+    k: int | None
+    noise: Noise | None
+    epsilon: float | None
+    sigma: float | None
+    confidence: float | None
+    kind: NoiseKind | str | None
+    amplitude: float | None
+    options: Mapping[str, Any] | None
+    penalty: Any
+    weights: Mapping[str, float] | None
+    max_iterations: int | None
+    solver: str | None
+    beta: float | None
+    mu: float | None
+    deviation: str | None
+    n_jobs: int | None
+    time_limit: float | None
+    seed: int
+    progress: Progress | None
+
+
+class _OfOne(_Settings, total=False):
+    """Of one problem alone."""
+
+    candidates: Mapping[str, Any] | None
+    anchors: Mapping[str, Any] | None
+    truth: Mapping[str, Any] | None
+    hidden: Mapping[str, bool] | None
+
+
+class _OfMany(_Settings, total=False):
+    """Of a data set alone."""
+
+    reviews: Any
+    resume: str | os.PathLike[str] | None
 
 
 @overload
-def repair(
-    problem: Dataset,
-    responses: Any,
-    *,
-    select: Selection = None,
-    method: str = "auto",
-    k: int | None = None,
-    noise: Noise | None = None,
-    epsilon: float | None = None,
-    sigma: float | None = None,
-    confidence: float | None = None,
-    kind: NoiseKind | str | None = None,
-    amplitude: float | None = None,
-    reviews: Any = None,
-    resume: str | os.PathLike[str] | None = None,
-    options: Mapping[str, Any] | None = None,
-    penalty: Any = None,
-    weights: Mapping[str, float] | None = None,
-    max_iterations: int | None = None,
-    solver: str | None = None,
-    beta: float | None = None,
-    mu: float | None = None,
-    deviation: str | None = None,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Delivery: ...
+def repair(problem: Problem, responses: Any, **settings: Unpack[_OfOne]) -> Repair: ...
+
+
+@overload
+def repair(problem: Dataset, responses: Any, **settings: Unpack[_OfMany]) -> Delivery: ...
 
 
 def repair(
