@@ -11,15 +11,23 @@ import re
 import pytest
 
 import rrf_design
+import rrf_design.certificates
 import rrf_design.questions
 import rrf_design.repairing
 import rrf_design.responses
 import solvers
+import solvers.decoding
 
 FUNCTIONS = {name: value for name in rrf_design.__all__ if inspect.isfunction(value := getattr(rrf_design, name))} | {
     f"solvers.{name}": value for name in solvers.__all__ if inspect.isfunction(value := getattr(solvers, name))
 }
-ROOMS = (rrf_design.repairing, rrf_design.responses, rrf_design.questions)
+ROOMS = (
+    rrf_design.certificates,
+    rrf_design.repairing,
+    rrf_design.responses,
+    rrf_design.questions,
+    solvers.decoding,
+)
 FUNCTIONS |= {
     f"{room.__name__}.{name}": value
     for room in ROOMS

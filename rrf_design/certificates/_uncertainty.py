@@ -58,10 +58,28 @@ class Uncertainty:
 
 
 def bootstrap_radius(samples: Any, *, confidence: float = 0.95, draws: int = 2000, seed: int = 0) -> float:
-    """Radius around the mean of repeated estimates of one block, (repeats, rows, columns), by
-    resampling the repeats.
+    """Radius around the mean of repeated estimates of one block, by the bootstrap: the quantile of
+    how far the mean of the resampled repeats is from the mean of all, in the operator norm. It
+    holds for many repeats (asymptotically).
 
-    An estimate in the statistical sense: it is asymptotic, and the certificate says so.
+    Parameters
+    ----------
+    samples
+        (repeats, rows, columns), at least five repeats.
+    confidence
+        The probability that the truth is within the radius.
+    draws
+        How often the repeats are resampled.
+    seed
+        Of the resampling.
+
+    Returns
+    -------
+    The radius.
+
+    >>> from rrf_design.certificates import bootstrap_radius
+    >>> bootstrap_radius([[[1.0]], [[1.1]], [[0.9]], [[1.0]], [[1.0]]]) < 0.1
+    True
     """
     stack = _repeats(samples, least=5)
     generator = np.random.default_rng(seed)
@@ -74,10 +92,26 @@ def bootstrap_radius(samples: Any, *, confidence: float = 0.95, draws: int = 200
 
 
 def concentration_radius(samples: Any, *, deviation: float, confidence: float = 0.95) -> float:
-    """The same by matrix Bernstein, which holds for every number of repeats.
+    """Radius around the mean of repeated estimates of one block, by matrix Bernstein, which holds
+    for every number of repeats.
 
-    `deviation` bounds ‖X − E X‖ of one repeat for certain; the variance is taken at its worst,
-    deviation².
+    Parameters
+    ----------
+    samples
+        (repeats, rows, columns).
+    deviation
+        No repeat is further from its mean than this, in the operator norm.
+    confidence
+        The probability that the truth is within the radius.
+
+    Returns
+    -------
+    The radius, rounded up.
+
+    >>> from rrf_design.certificates import concentration_radius
+    >>> few, many = [[[1.0]]] * 10, [[[1.0]]] * 1000
+    >>> concentration_radius(many, deviation=0.1) < concentration_radius(few, deviation=0.1)
+    True
     """
     stack = _repeats(samples, least=1)
     if not 0.0 <= deviation < float("inf"):
@@ -90,8 +124,24 @@ def concentration_radius(samples: Any, *, deviation: float, confidence: float = 
 
 def parser_radius(errors: int, trials: int, *, effect: float, confidence: float = 0.95) -> float:
     """Radius from a parser's error rate: misreading happens with a probability of at most p
-    (Clopper and Pearson), and one misreading moves the rows of the block by at most `effect` in
-    norm, so their mean moves by at most p·effect.
+    (Clopper and Pearson, one-sided), and then moves the block by at most `effect`.
+
+    Parameters
+    ----------
+    errors, trials
+        How many of how many answers were misread.
+    effect
+        What a misread answer changes at most, in the operator norm.
+    confidence
+        The probability that the error rate is no larger.
+
+    Returns
+    -------
+    The radius p·effect, rounded up.
+
+    >>> from rrf_design.certificates import parser_radius
+    >>> round(parser_radius(1, 100, effect=0.5), 4)
+    0.0233
     """
     if not (isinstance(errors, int) and isinstance(trials, int) and 0 <= errors <= trials and trials > 0):
         raise InputError(f"uncertainty: {errors!r} errors in {trials!r} trials is no error rate")
@@ -149,8 +199,31 @@ KEYS = ("block", "sample", "samples", "deviation", "errors", "trials", "effect")
 def read_calibration(
     problem: Problem, path: str | os.PathLike[str], *, confidence: float = 0.95, seed: int = 0
 ) -> Uncertainty:
-    """The radii a calibration file gives, holding together with this probability; InputError names
-    what doesn't fit.
+    """The radii a calibration file gives; InputError names the file, and what is wrong where.
+
+    Parameters
+    ----------
+    problem
+        Whose blocks the file speaks of.
+    path
+        A .json, .jsonl or .csv file of what `calibrate` takes.
+    confidence
+        The probability that all radii hold together.
+    seed
+        Of the bootstrap.
+
+    Returns
+    -------
+    The `Uncertainty` for `certify`.
+
+    >>> import rrf_design as rrf
+    >>> from rrf_design.certificates import read_calibration
+    >>> problem = rrf.Problem(nodes=[{"id": "a"}], anchors=[{"id": "x", "node": "a"}])
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "calibration.json")
+    >>> _ = path.write_text('{"x": {"errors": 0, "trials": 100, "effect": 0.5}}')
+    >>> round(read_calibration(problem, path).radii["x"], 4)
+    0.0148
     """
     from rrf_design.files import read_source
 
@@ -165,8 +238,30 @@ def read_calibration(
 def calibrate(
     problem: Problem, data: Mapping[str, Mapping[str, Any]], *, confidence: float = 0.95, seed: int = 0
 ) -> Uncertainty:
-    """The same for calibration data in memory: block id to `samples`, `deviation`, `errors`,
-    `trials`, `effect`.
+    """Radii of row blocks from repeated queries and parser error rates, in the norm of the
+    assembled operator.
+
+    Parameters
+    ----------
+    problem
+        Whose blocks are calibrated.
+    data
+        Block id to `samples` (repeats of what is calibrated: a transport, or rows) with an optional
+        `deviation`, and to `errors`, `trials` and `effect` of its parser.
+    confidence
+        The probability that all radii hold together.
+    seed
+        Of the bootstrap.
+
+    Returns
+    -------
+    The `Uncertainty` for `certify`: radii, and where they come from.
+
+    >>> import rrf_design as rrf
+    >>> from rrf_design.certificates import calibrate
+    >>> problem = rrf.Problem(nodes=[{"id": "a"}], anchors=[{"id": "x", "node": "a"}])
+    >>> calibrate(problem, {"x": {"errors": 1, "trials": 100, "effect": 0.5}}).confidence
+    0.95
     """
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")

@@ -61,10 +61,36 @@ def local_certificate(
     epsilon: float | None = None,
     time_limit: float | None = None,
 ) -> LocalCertificate:
-    """The certificate at a candidate.
+    """The local certificate at a candidate: γ_k of the tangent problem minus what curvature takes
+    of it.
 
-    `curvature` (L) and `jacobian_error` (δ_J) must be bounds: analytic ones, or from
-    `curvature_bound`; they have no default, because zero would be a claim.
+    Parameters
+    ----------
+    jacobian
+        (rows, coordinates): of the rows at the candidate.
+    groups
+        Coordinates of each node, as `solvers.margin` takes them.
+    k
+        How many answers may be wrong.
+    radius
+        r: the promise speaks of fields within this distance of the candidate.
+    curvature, jacobian_error
+        L and δ_J must be bounds: analytic ones, or from `curvature_bound`; they have no default,
+        because zero would be a claim.
+    epsilon
+        The noise radius of the rows; without one no error is bounded.
+    time_limit
+        Seconds for the tangent margin.
+
+    Returns
+    -------
+    A `LocalCertificate`, which `holds` where γ_k(J) > δ_J + Lr/2.
+
+    >>> from rrf_design.certificates import local_certificate
+    >>> exactly = {"curvature": 1.0, "jacobian_error": 0.0, "epsilon": 0.05}
+    >>> made = local_certificate([[1.0, 0.0], [0.0, 1.0]], k=1, radius=0.1, **exactly)
+    >>> made.holds, round(made.effective, 6), round(made.error_bound, 4)
+    (True, 0.95, 0.1053)
     """
     from solvers import margin
 
@@ -112,12 +138,26 @@ def certificate_of(
 def curvature_bound(
     hessians: Callable[[Sequence[arb]], Sequence[Sequence[Sequence[Any]]]], center: Sequence[float], *, radius: float
 ) -> float:
-    """L for all fields within `radius` of `center`, by interval evaluation.
+    """L for all fields within `radius` of `center`, by interval evaluation: ‖D²M(z)[h, h]‖ ≤ L‖h‖².
 
-    `hessians` gets one ball per coordinate and returns the Hessian matrix of every row of the
-    measurement map, in ball arithmetic (flint's arb; plain numbers are fine where a second
-    derivative is constant). The bound is the root of the sum of squared Frobenius norms, rounded
-    up: ‖D²M(z)[h, h]‖ ≤ L‖h‖². With ‖z̃ − z*‖ ≤ ρ inside that ball, δ_J ≤ Lρ.
+    With ‖z̃ − z*‖ ≤ ρ inside that ball, δ_J ≤ Lρ.
+
+    Parameters
+    ----------
+    hessians
+        Gets one ball per coordinate and returns the Hessian matrix of every row of the measurement
+        map, in ball arithmetic (flint's arb; plain numbers are fine where a second derivative is
+        constant).
+    center, radius
+        The ball of fields that the bound speaks of.
+
+    Returns
+    -------
+    The root of the sum of squared Frobenius norms, rounded up.
+
+    >>> from rrf_design.certificates import curvature_bound
+    >>> round(curvature_bound(lambda z: [[[-z[0].sin()]]], [0.0], radius=0.5), 4)
+    0.4794
     """
     if not 0.0 <= radius < float("inf"):
         raise InputError(f"curvature bound: radius must be a number of at least 0, not {radius!r}")

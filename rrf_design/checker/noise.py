@@ -69,7 +69,27 @@ class NoiseRadius:
 
 
 def radius(kind: NoiseKind, *, sigma: float, rows: int, confidence: float) -> float:
-    """The radius of a random noise, rounded up so that `covers` holds."""
+    """The radius ε of a random noise: ‖ξ‖ ≤ ε with this confidence, rounded up so that `covers`
+    holds.
+
+    Parameters
+    ----------
+    kind
+        How the noise is distributed; deterministic noise has the radius that was declared.
+    sigma
+        Its standard deviation (or proxy) in each row, or in any direction where it is correlated.
+    rows
+        How many rows carry it.
+    confidence
+        The probability that it is no longer.
+
+    Returns ------- ε: the χ quantile (chi, correlated), or σ(√m + √(2 log 1/δ)) and σ√(m + 2√(m t)
+    + 2t), t = log 1/δ, for Gaussian and sub-Gaussian noise.
+
+    >>> from rrf_design.certificates import NoiseKind, radius
+    >>> round(radius(NoiseKind.CHI, sigma=0.1, rows=3, confidence=0.95), 4)
+    0.2795
+    """
     if not sigma >= 0.0 or not 0.0 < confidence < 1.0 or rows < 0:
         raise InputError(f"noise: sigma = {sigma!r}, confidence = {confidence!r}, rows = {rows!r} describe no noise")
     if sigma == 0.0 or rows == 0:

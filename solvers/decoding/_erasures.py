@@ -75,8 +75,28 @@ class ErasureMargin:
 def erasure_margin(
     B: Any, groups: Any = None, *, known: Sequence[int], k: int | None = None, size: int | None = None, **options: Any
 ) -> ErasureMargin:
-    """γ(k | R) for erased nodes `known`, or the same with |T| ≤ `size`; `options` go to
-    `solvers.support_margin`.
+    """γ(k | R), the margin when some nodes are known to be missing.
+
+    Parameters
+    ----------
+    B, groups
+        The matrix and the columns of its nodes.
+    known
+        R, the erased nodes.
+    k, size
+        How many other nodes may be wrong, or the largest number 2k of them in a support; one of
+        both.
+    options
+        More of what `solvers.support_margin` takes.
+
+    Returns
+    -------
+    An `ErasureMargin` with bounds and witness.
+
+    >>> from solvers.decoding import erasure_margin
+    >>> B = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]
+    >>> round(erasure_margin(B, known=[2], k=1).value, 4)
+    0.445
     """
     if (k is None) == (size is None):
         raise ValueError("give exactly one of k and size")
@@ -205,12 +225,32 @@ def unread_margin(
     checks: WrongChecks | None = None,
     time_limit: float | None = None,
 ) -> ErasureMargin | None:
-    """The margin of the columns `deliver` when the groups `known` are unread and |T| ≤ `size`; None
-    where there is too much to look at.
+    """The margin of some columns when some groups are unread and |T| ≤ `size`.
 
-    Up to so many of the blocks that `checks` suspects are taken away (2a of them). The direction
-    has ‖h_D‖ = 1. `others` is the same margin for what is delivered and was read, 0 where that is
-    nothing.
+    Parameters
+    ----------
+    B, groups
+        The matrix and the columns of its nodes.
+    deliver
+        D: the columns whose margin it is.
+    known
+        The unread groups.
+    size
+        How many other groups a support may have.
+    checks
+        Blocks of rows that may be wrong: up to so many of the suspects are taken away (2a of them).
+    time_limit
+        Seconds; None where they were not enough.
+
+    Returns
+    -------
+    An `ErasureMargin`, or None where there is too much to look at. The direction has ‖h_D‖ = 1;
+    `others` is the same margin for what is delivered and was read, 0 where that is nothing.
+
+    >>> from solvers.decoding import unread_margin
+    >>> B = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]
+    >>> round(unread_margin(B, None, [0], known=[2], size=2).value, 6)
+    1.0
     """
     sizes = np.abs(sparse.csc_array(B).data)
     if len(sizes) and not 1.0 / RANGE <= float(sizes.max()) <= RANGE:

@@ -113,9 +113,29 @@ operations.
 
 
 def decode_support(B: Any, groups: Any = None, *, syndrome: Any, k: int, **options: Any) -> SyndromeDecoding:
-    """One syndrome of one design; see `SupportDecoder.decode` for the options.
+    """Which nodes are wrong, of one syndrome of one design: the fewest that leave at most ε of it.
 
-    `known` lists erased nodes.
+    Parameters
+    ----------
+    B, groups
+        The matrix and the columns of its nodes.
+    syndrome
+        s = Be + noise, one entry per row.
+    k
+        How many nodes may be wrong.
+    options
+        `known` lists erased nodes; the others are those of `SupportDecoder.decode`: epsilon,
+        tolerance, limit, time_limit, progress.
+
+    Returns
+    -------
+    A `SyndromeDecoding`: the error, every other explanation, and how far the search got.
+
+    >>> from solvers.decoding import decode_support
+    >>> B = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]
+    >>> found = decode_support(B, syndrome=[-2.0, 2.0, 0.0], k=1)
+    >>> found.support, found.error.tolist(), found.unique
+    ((1,), [0.0, 2.0, 0.0], True)
     """
     known = options.pop("known", ())
     return SupportDecoder(B, groups, known=known).decode(syndrome, k=k, **options)
@@ -432,6 +452,21 @@ class BatchDecoding:
 
 
 def table_fits(nodes: int, k: int) -> bool:
+    """Whether a design with so many nodes is small enough for a `SupportTable`.
+
+    Parameters
+    ----------
+    nodes, k
+        Of the design, and how many of them may be wrong.
+
+    Returns
+    -------
+    Whether it has few enough supports.
+
+    >>> from solvers.decoding import table_fits
+    >>> table_fits(10, 2), table_fits(1000, 3)
+    (True, False)
+    """
     return sum(comb(nodes, size) for size in range(min(k, nodes) + 1)) <= LARGEST
 
 

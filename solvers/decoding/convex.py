@@ -145,6 +145,27 @@ def group_lasso(
     Weights are 1, or sqrt(dim) where the dimensions differ; for others give a `GroupProblem` as B.
     After `max_iterations` or `time_limit` seconds the answer so far is returned with its gap, and
     is not `converged`.
+
+    Parameters
+    ----------
+    B, groups
+        The matrix and the columns of its nodes, or a `GroupProblem` as B.
+    syndrome, penalty
+        s and λ.
+    start
+        An error to begin with.
+    tolerance, max_iterations, time_limit
+        When to stop.
+
+    Returns
+    -------
+    A `ConvexSolution`: the error with its objective and duality gap.
+
+    >>> from solvers.decoding import group_lasso
+    >>> B = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]
+    >>> found = group_lasso(B, syndrome=[-2.0, 2.0, 0.0], penalty=0.1)  # the middle one is off by 2
+    >>> found.converged, int(abs(found.error).argmax()), round(float(found.error[1]), 2)
+    (True, 1, 1.95)
     """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups)
     s = _vector(syndrome, problem)
@@ -163,8 +184,30 @@ def lasso_path(
     count: int = 30,
     **options: Any,
 ) -> tuple[ConvexSolution, ...]:
-    """The penalised form along falling λ, each started from the one before; default a logarithmic
-    grid to 1e-4 λ_max.
+    """The penalised form along falling λ, each started from the one before.
+
+    Parameters
+    ----------
+    B, groups
+        The matrix and the columns of its nodes, or a `GroupProblem` as B.
+    syndrome
+        s.
+    penalties
+        Values of λ; default a logarithmic grid of `count` from λ_max to 1e-4 λ_max.
+    count
+        Points of the default grid.
+    options
+        More of what `group_lasso` takes.
+
+    Returns
+    -------
+    A `ConvexSolution` for each λ, the largest first.
+
+    >>> from solvers.decoding import lasso_path
+    >>> B = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]
+    >>> path = lasso_path(B, syndrome=[-2.0, 2.0, 0.0], penalties=[0.1, 4.0])
+    >>> [round(float(point.error[1]), 2) for point in path]
+    [0.0, 1.95]
     """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups)
     s = _vector(syndrome, problem)
@@ -192,8 +235,28 @@ def group_bpdn(
     """min Σ ωᵢ‖eᵢ‖ subject to ‖Be − s‖ ≤ ε.
 
     `residual` of the answer is within tolerance · ‖s‖ of feasible, and the gap is that of the
-    constrained problem, relative to its dual max sᵀν − ε‖ν‖ subject to ‖B_iᵀν‖ ≤ ωᵢ. An ε below the
-    least residual of all is an error.
+    constrained problem, relative to its dual max sᵀν − ε‖ν‖ subject to ‖B_iᵀν‖ ≤ ωᵢ.
+
+    Parameters
+    ----------
+    B, groups
+        The matrix and the columns of its nodes, or a `GroupProblem` as B.
+    syndrome, epsilon
+        s and ε; an ε below the least residual of all is an error.
+    weights
+        ω; default 1, or sqrt(dim) where the dimensions differ.
+    tolerance, max_iterations, time_limit
+        When to stop.
+
+    Returns
+    -------
+    A `ConvexSolution`; its `penalty` is the λ whose penalised form it solves.
+
+    >>> from solvers.decoding import group_bpdn
+    >>> B = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]
+    >>> found = group_bpdn(B, syndrome=[-2.0, 2.0, 0.0], epsilon=0.0)
+    >>> found.converged, round(float(found.error[1]), 4)
+    (True, 2.0)
     """
     problem = B if isinstance(B, GroupProblem) else GroupProblem(B, groups, weights=weights)
     s = _vector(syndrome, problem)
