@@ -141,7 +141,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page.table("natural-association", open_fields)
     page.table("recall-association", known_fields)
     page.tables.extend(regressions)
-    page.tables.append(cells(rows))
+    page.table("replay", cells(rows))
     groups = [*((row["group"], row) for row in replayed), *((f"natural: {row['group']}", row) for row in open_fields)]
     shown = {f"{name} ({row['items']})": row["spearman"] for name, row in groups if not math.isnan(row["spearman"])}
     if rows:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import Context, Done, Figure, Part, Report, Scenario
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario, count, curve, groups, rows_of, totals, where
 from scenarios.kit.association import cluster_bootstrap, grouped_prediction, spearman, within_item_permutation
 from scenarios.kit.designs import DESIGNS, prepared, recovered_placements
 
@@ -127,18 +127,18 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    designs = [row for part in done for row in part.value]
-    scalar = [row for row in designs if row["dim"] == context["dims"][0]]
-    cells: list[dict[str, Any]] = []
-    strata: list[dict[str, Any]] = []
+    designs = rows_of(done)
+    scalar = where(designs, dim=context["dims"][0])
+    cells: list[Row] = []
+    strata: list[Row] = []
     pooled: dict[str, list[float]] = {"gamma": [], "apart": [], "error": []}
     for stratum, (n, *_, rho) in PUBLISHED.items():
         counts = placements(stratum)
         gammas, errors = [], []
         for row in scalar:
-            at = [row[f"error_at_{node}"] for node in range(4)]
-            exact = 100 * sum(c for c, e in zip(counts, at, strict=True) if e < 1e-9) / n
-            error = sum(c * e for c, e in zip(counts, at, strict=True)) / n
+            at = list(zip(counts, (row[f"error_at_{node}"] for node in range(4)), strict=True))
+            exact = 100 * sum(c for c, e in at if e < 1e-9) / n
+            error = sum(c * e for c, e in at) / n
             printed = published_cell(stratum, row["design"])
             cells.append(
                 {
@@ -152,19 +152,11 @@ def report(context: Context, done: Sequence[Done]) -> Report:
                     "agrees": abs(exact - printed[0]) <= 0.051 and abs(error - printed[1]) <= 0.00051,
                 }
             )
-            for count, value in zip(counts, at, strict=True):
-                gammas += [row["gamma_1"]] * count
-                errors += [value] * count
+            for times, value in at:
+                gammas += [row["gamma_1"]] * times
+                errors += [value] * times
         own = spearman(gammas, -np.round(errors, 9))
-        strata.append(
-            {
-                "stratum": stratum,
-                "fields": 10 * n,
-                **{f"errors_at_{node}": count for node, count in enumerate(counts)},
-                "spearman": own,
-                "published_spearman": rho,
-            }
-        )
+        strata.append(_stratum(stratum, 10 * n, counts, own, rho))
         # Margins of scalar and eight-dimensional fibers are equal; computed separately they differ
         # in the last digits.
         pooled["gamma"] += gammas
@@ -172,29 +164,23 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         pooled["error"] += errors
     better = -np.round(pooled["error"], 9)
     together, apart = spearman(pooled["gamma"], better), spearman(pooled["apart"], better)
-    strata.append(
-        {
-            "stratum": "pooled",
-            "fields": len(better),
-            **{f"errors_at_{node}": sum(s[f"errors_at_{node}"] for s in strata) for node in range(4)},
-            "spearman": together,
-            "published_spearman": POOLED_RHO,
-        }
-    )
+    counts = tuple(totals(strata, " ".join(f"errors_at_{node}" for node in range(4))).values())
+    off = max(abs(s["spearman"] - s["published_spearman"]) for s in strata)
     tests = statistics(context)
+    page = context.page()
+    page.answer = _answer(designs, cells, strata, tests)
+    strata.append(_stratum("pooled", len(better), counts, together, POOLED_RHO))
     by_name = {row["statistic"]: row["value"] for row in tests}
     far = max(abs(row["gamma_1"] - row["published_gamma_1"]) for row in designs)
-    wrong = [f"{c['stratum']}, {c['design']}" for c in cells if not c["agrees"]]
-    off = max(abs(s["spearman"] - s["published_spearman"]) for s in strata[:-1])
-    blind = [r["design"] for r in designs if r["gamma_1"] > 0 and max(r[f"error_at_{n}"] for n in range(4)) > 1e-9]
-    lucky = [r["design"] for r in designs if r["gamma_1"] == 0 and max(r[f"error_at_{n}"] for n in range(4)) <= 1e-9]
+    worst = [(r["design"], r["gamma_1"] > 0, max(r[f"error_at_{n}"] for n in range(4)) > 1e-9) for r in designs]
+    blind = [name for name, positive, missed in worst if positive and missed]
+    lucky = [name for name, positive, missed in worst if not positive and not missed]
     no_anchor = max(r["gamma_2"] for r in designs if not r["anchors"])
-    page = Report()
-    page.answer = _answer(designs, cells, strata[:-1], tests)
+    agree = count(cells, "agrees")
     page.check("margins", far <= 0.00051, f"largest difference to the printed margins {far:.2g}")
     page.check("recovers", not blind, f"positive-margin designs that miss a placement: {blind or 'none'}")
     page.check("misses", not lucky, f"zero-margin designs that recover every placement: {lucky or 'none'}")
-    page.check("cells", not wrong, f"{len(cells) - len(wrong)} of {len(cells)} printed cells agree")
+    page.check("cells", agree == len(cells), f"{agree} of {len(cells)} printed cells agree")
     page.check("spearman", off <= 0.00051, f"largest difference to the four printed correlations {off:.2g}")
     page.check(
         "pooled",
@@ -202,21 +188,24 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         f"{apart:.4f} when rounding tells the margins of the two fibers apart, {together:.4f} when equal"
         " margins are tied",
     )
-    page.check(
-        "permutation", by_name["within-item permutation p"] < 0.05, f"p = {by_name['within-item permutation p']:.5f}"
+    p, gain, coefficient = (
+        by_name[name] for name in ("within-item permutation p", "grouped AUC gain", "standardised γ₁ coefficient")
     )
-    page.check(
-        "prediction",
-        by_name["grouped AUC gain"] > 0 and by_name["standardised γ₁ coefficient"] > 0,
-        f"gain {by_name['grouped AUC gain']:.3f}, coefficient {by_name['standardised γ₁ coefficient']:.2f}",
-    )
+    page.check("permutation", p < 0.05, f"p = {p:.5f}")
+    page.check("prediction", gain > 0 and coefficient > 0, f"gain {gain:.3f}, coefficient {coefficient:.2f}")
     page.check("budget", no_anchor == 0.0, f"largest γ₂ of a relation-only design {no_anchor:g}")
     page.table("designs", designs)
     page.table("strata", strata)
     page.table("statistics", tests)
     page.table("cells", cells)
-    page.figures.append(_figure(cells))
+    series = {name: curve(own, "published_exact", "exact") for (name,), own in groups(cells, "stratum").items()}
+    page.points("printed-and-computed", series, x="percent exactly repaired, printed", y="computed from the designs")
     return page
+
+
+def _stratum(name: str, fields: int, counts: Sequence[int], own: float, printed: float) -> Row:
+    at = {f"errors_at_{node}": times for node, times in enumerate(counts)}
+    return {"stratum": name, "fields": fields, **at, "spearman": own, "published_spearman": printed}
 
 
 def _answer(
@@ -235,19 +224,6 @@ def _answer(
         f" rank correlations, while the gain in prediction (AUC {gain['value']:.3f}, printed {gain['published']:.3f})"
         " needs data that are not printed, so it can't be held to the last digit."
     )
-
-
-def _figure(cells: Sequence[dict[str, Any]]) -> Figure:
-    from scenarios.kit.plots import points
-
-    series = {
-        stratum: (
-            [c["published_exact"] for c in cells if c["stratum"] == stratum],
-            [c["exact"] for c in cells if c["stratum"] == stratum],
-        )
-        for stratum in PUBLISHED
-    }
-    return points("printed-and-computed", series, x="percent exactly repaired, printed", y="computed from the designs")
 
 
 SCENARIO = Scenario.declared("published-replay", parts, run, report)

@@ -11,6 +11,7 @@ names, and only figures are published.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from scenarios.data_set_promises.boards import Boards
@@ -19,7 +20,7 @@ from scenarios.data_set_promises.drawn_panels import SIZE, drawn_panel
 from scenarios.data_set_promises.forecast_cells import forecast_part, foretold
 from scenarios.data_set_promises.panels import folder_of, nodes_of_set, panel_names, read_panel
 from scenarios.data_set_promises.splits import PromiseCell, play_cell
-from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario
+from scenarios.kit import Context, Done, Part, Report, Rows, Scenario, groups, pick, rows_of, where
 
 OURS = "staggered fronts"
 WITHOUT = f"{OURS}, without climbs"
@@ -118,39 +119,60 @@ def run(context: Context, part: Part) -> list[dict[str, Any]]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    rows = [row for part in done if "panel" in part.part for row in part.value]
-    fresh = [row for part in done if "drawn" in part.part for row in part.value]
-    told_before = [row for part in done if "forecast" in part.part for row in part.value]
-    simulated = [row for part in done if "simulation" in part.part for row in part.value]
-    found = {(row["cell"], row["method"]): row for row in rows}
-    told = list(dict.fromkeys(row["cell"] for row in rows))
-    page = Report()
+    rows, fresh, told_before, simulated = (rows_of(done, has) for has in ("panel", "drawn", "forecast", "simulation"))
+    found = {(row["cell"], row["method"]): row for row in (*rows, *fresh)}
+    told, drawn = ([cell for (cell,) in groups(own, "cell")] for own in (rows, fresh))
+    page = context.page()
     page.answer = _answer(rows, fresh)
-    page.verdicts.extend(_verdicts(context, found, told, simulated))
-    page.verdicts.append(_held_out(context, fresh))
-    page.verdicts.append(foretold(context, told_before, toss_up=TOSS_UP))
-    page.table("ours", _beside(found, told))
-    page.table("statements", _statements(found, told))
-    page.table("drawn", _drawn(fresh))
-    page.table("climbs", _climbs([*rows, *fresh]))
+    _judge(page, found, told, simulated)
+    _held_out(page, fresh)
+    foretold(page, told_before, toss_up=TOSS_UP)
+    page.draw("cost", partial(_costs, found, told), size=(6.4, 1.8 + 0.2 * len(told)))
+    others = (WITHOUT, *SINGLE, "true order (reference)", "best in hindsight")
     page.table(
-        "cells",
-        rows,
-        shown=None,
+        "ours",
+        [
+            {
+                "cell": cell,
+                **pick(found[cell, OURS], "checks kept"),
+                **{method: found[cell, method]["cost"] for method in (OURS, *others)},
+                "random checks": found.get((cell, "front, discounted, random checks"), {}).get("cost"),
+            }
+            for cell in told
+        ],
+    )
+    named = {"policy": OURS, **dict(zip(("fresh", "file", "rest"), STATEMENTS, strict=True))}
+    page.table(
+        "statements",
+        [
+            {
+                "cell": cell,
+                **{f"{name}, cost": found[cell, method]["cost"] for name, method in named.items()},
+                **{f"{name}, kept": found[cell, method]["kept"] for name, method in named.items()},
+            }
+            for cell in told
+        ],
     )
     page.table(
-        "forecasts",
-        told_before,
-        "Before anything is spent, and afterwards: the whole cost (pilot, its labels and answers, and the"
-        " rest of the table) relative to checking everything, for the statement 'fresh'. `played, best`:"
-        " the mean over splits for the best of four sizes of a pilot, with or without random checks;"
-        " `forecast, best`: the least that was forecast, from the answers of other items without gold, and"
-        " what playing that choice cost. `says that a pilot pays`: the share of splits whose forecast says"
-        f" so; it asks for a saving of {TOSS_UP:.0%}. The first five panels are those on which the"
-        " forecast's constants were chosen, the draws are not.",
+        "drawn",
+        [
+            {
+                "cell": cell,
+                "kept": found[cell, OURS]["kept"],
+                OURS: found[cell, OURS]["cost"],
+                **{f"{name}: ours more": found[cell, name]["ours_more"] for name in SINGLE},
+                **{f"{name}: ±": found[cell, name]["ours_more_error"] for name in SINGLE},
+                "best in hindsight": found[cell, "best in hindsight"]["cost"],
+            }
+            for cell in drawn
+        ],
     )
+    climbs = {"cell": "cell", "without climbs": "cost", "climbs: more": "ours_more", "±": "ours_more_error"}
+    plain = where([*rows, *fresh], method=WITHOUT)
+    page.table("climbs", [{name: row[key] for name, key in climbs.items()} for row in plain])
+    page.table("cells", rows, shown=None)
+    page.table("forecasts", told_before)
     page.table("coverage", simulated)
-    page.figures.append(_figure(found, told))
     page.notes.extend(_notes(found, told))
     return page
 
@@ -172,43 +194,35 @@ def _price(row: Mapping[str, Any]) -> str:
     return f"{row['cost']:.1%} ({row['cell']})"
 
 
-def _verdicts(
-    context: Context, found: Mapping[tuple[str, str], Any], told: Sequence[str], simulated: Sequence[Any]
-) -> list[ConditionVerdict]:
-    verdicts = []
+def _judge(page: Report, found: Mapping[tuple[str, str], Any], told: Sequence[str], simulated: Rows) -> None:
     for panel, risk, labels in (*TARGETS, HOPELESS):
         key, row = _key(panel, risk, labels), found.get((PromiseCell(panel, risk, labels, 1.0).words, OURS))
-        if context.quick or row is None:
-            verdicts.append(
-                ConditionVerdict.open(key, "quick size" if context.quick else f"no panel {panel!r} in the folder")
-            )
+        if page.quick or row is None:
+            page.open([key], "quick size" if page.quick else f"no panel {panel!r} in the folder")
         elif (panel, risk, labels) == HOPELESS:
-            said = f"in {row['check_everything']:.1%} of splits"
-            verdicts.append(ConditionVerdict.of(key, row["check_everything"] >= 0.9, said))
+            page.check(key, row["check_everything"] >= 0.9, f"in {row['check_everything']:.1%} of splits")
         else:
             checks, cost = TARGETS[panel, risk, labels]
             said = f"checks {row['checks']:.1%}, cost {row['cost']:.3f}"
-            verdicts.append(ConditionVerdict.of(key, row["checks"] <= checks and row["cost"] <= cost, said))
-    kept = [(row["kept"], f"{method} in {cell}") for (cell, method), row in found.items() if method in TESTED]
+            page.check(key, row["checks"] <= checks and row["cost"] <= cost, said)
+    own = [row for (cell, _), row in found.items() if cell in told]
+    least = min(
+        ((row["kept"], f"{row['method']} in {row['cell']}") for row in own if row["method"] in TESTED),
+        default=(1.0, "no cell"),
+    )
     worse = [
         f"{cell}: {found[cell, OURS]['cost']:.3f} against {other} {found[cell, other]['cost']:.3f}"
         for cell in told
         for other in SINGLE
         if found[cell, OURS]["cost"] > found[cell, other]["cost"] + 2 * (found[cell, other]["cost_error"] or 0.0)
     ]
-    least = min(kept, default=(1.0, "no cell"))
+    unknown = "quick size" if page.quick else not told and "no panel in the folder"
+    page.check("kept", least[0] >= KEPT, f"least: {least[0]:.1%} ({least[1]})", unless=unknown)
+    page.check("never-worse", not worse, "; ".join(worse) or f"in all {len(told)} cells", unless=unknown)
     rate = max(simulated, key=lambda row: row["rate"] - row["allowed"])
     allowed = rate["allowed"] + 4 * (rate["allowed"] * (1 - rate["allowed"]) / rate["times"]) ** 0.5
     seen = f"highest {rate['rate']:.2%} of {rate['times']:,} ({rate['simulation']})"
-    if context.quick or not told:
-        reason = "quick size" if context.quick else "no panel in the folder"
-        verdicts += [ConditionVerdict.open("kept", reason), ConditionVerdict.open("never-worse", reason)]
-    else:
-        verdicts += [
-            ConditionVerdict.of("kept", least[0] >= KEPT, f"least: {least[0]:.1%} ({least[1]})"),
-            ConditionVerdict.of("never-worse", not worse, "; ".join(worse) or f"in all {len(told)} cells"),
-        ]
-    return [*verdicts, ConditionVerdict.of("coverage", rate["rate"] <= allowed, seen)]
+    page.check("coverage", rate["rate"] <= allowed, seen)
 
 
 def _worse(rows: Sequence[Any]) -> list[Any]:
@@ -218,92 +232,27 @@ def _worse(rows: Sequence[Any]) -> list[Any]:
     return [r for r in rows if r["method"] in SINGLE and r["ours_more"] > 2 * (r["ours_more_error"] or 0.0) + 1e-12]
 
 
-def _held_out(context: Context, rows: Sequence[Any]) -> ConditionVerdict:
-    if context.quick or not rows:
-        return ConditionVerdict.open(
-            "held-out", "quick size" if context.quick else "no set in the folder has enough nodes"
-        )
+def _held_out(page: Report, rows: Rows) -> None:
+    if page.quick or not rows:
+        return page.open(["held-out"], "quick size" if page.quick else "no set in the folder has enough nodes")
     compared = sum(row["method"] in SINGLE for row in rows)
     worse = [f"{r['cell']}: by {r['ours_more']:.4f} than {r['method']} ({r['cost']:.4f})" for r in _worse(rows)]
     kept = min(row["kept"] for row in rows if row["method"] in TESTED)
     words = f"dearer in {len(worse)} of {compared} comparisons; least kept {kept:.1%}"
-    return ConditionVerdict.of("held-out", not worse and kept >= KEPT, "; ".join([words, *worse]))
+    return page.check("held-out", not worse and kept >= KEPT, "; ".join([words, *worse]))
 
 
-def _drawn(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    found = {(row["cell"], row["method"]): row for row in rows}
-    return [
-        {
-            "cell": cell,
-            "kept": found[cell, OURS]["kept"],
-            OURS: found[cell, OURS]["cost"],
-            **{f"{name}: ours more": found[cell, name]["ours_more"] for name in SINGLE},
-            **{f"{name}: ±": found[cell, name]["ours_more_error"] for name in SINGLE},
-            "best in hindsight": found[cell, "best in hindsight"]["cost"],
-        }
-        for cell in dict.fromkeys(row["cell"] for row in rows)
-    ]
+def _costs(found: Mapping[tuple[str, str], Any], told: Sequence[str], axes: Any) -> None:
+    from scenarios.kit.plots import COLOURS, MARKERS
 
-
-def _climbs(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "cell": row["cell"],
-            "without climbs": row["cost"],
-            "climbs: more": row["ours_more"],
-            "±": row["ours_more_error"],
-        }
-        for row in rows
-        if row["method"] == WITHOUT
-    ]
-
-
-def _beside(found: Mapping[tuple[str, str], Any], told: Sequence[str]) -> list[dict[str, Any]]:
-    others = (WITHOUT, *SINGLE, "true order (reference)", "best in hindsight")
-    return [
-        {
-            "cell": cell,
-            "checks": found[cell, OURS]["checks"],
-            "kept": found[cell, OURS]["kept"],
-            OURS: found[cell, OURS]["cost"],
-            **{other: found[cell, other]["cost"] for other in others},
-            "random checks": found.get((cell, "front, discounted, random checks"), {}).get("cost"),
-        }
-        for cell in told
-    ]
-
-
-def _statements(found: Mapping[tuple[str, str], Any], told: Sequence[str]) -> list[dict[str, Any]]:
-    named = {"policy": OURS, **dict(zip(("fresh", "file", "rest"), STATEMENTS, strict=True))}
-    return [
-        {
-            "cell": cell,
-            **{f"{name}, cost": found[cell, method]["cost"] for name, method in named.items()},
-            **{f"{name}, kept": found[cell, method]["kept"] for name, method in named.items()},
-        }
-        for cell in told
-    ]
-
-
-def _figure(found: Mapping[tuple[str, str], Any], told: Sequence[str]) -> Figure:
-    from scenarios.kit.plots import COLOURS, MARKERS, draw
-
+    places = list(range(len(told)))[::-1]
     methods = (OURS, "front", "Holm", "self-consistency, tested threshold", "best in hindsight")
-
-    def paint(axes: Any) -> None:
-        places = list(range(len(told)))[::-1]
-        for index, method in enumerate(methods):
-            costs = [found[cell, method]["cost"] for cell in told]
-            axes.scatter(costs, places, label=method, s=18, alpha=0.7, color=COLOURS[index], marker=MARKERS[index])
-        axes.set_yticks(places, told)
-        axes.set_xlabel("cost relative to checking everything")
-        axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.12), ncols=2)
-
-    return draw(
-        "cost",
-        paint,
-        size=(6.4, 1.8 + 0.2 * len(told)),
-    )
+    for index, method in enumerate(methods):
+        costs = [found[cell, method]["cost"] for cell in told]
+        axes.scatter(costs, places, label=method, s=18, alpha=0.7, color=COLOURS[index], marker=MARKERS[index])
+    axes.set_yticks(places, told)
+    axes.set_xlabel("cost relative to checking everything")
+    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.4, -0.12), ncols=2)
 
 
 def _notes(found: Mapping[tuple[str, str], Any], told: Sequence[str]) -> list[str]:

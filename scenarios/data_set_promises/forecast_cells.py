@@ -35,7 +35,7 @@ from scenarios.data_set_promises.boards import Board, own_family
 from scenarios.data_set_promises.drawn_panels import drawn_panel
 from scenarios.data_set_promises.panels import folder_of, read_panel
 from scenarios.data_set_promises.splits import CONFIDENCE, SHARES, CountTests, OrderItems, PromiseCell
-from scenarios.kit import ConditionVerdict, Context, Part
+from scenarios.kit import Context, Part, Report, Rows
 
 RISKS = (0.05, 0.02, 0.01)
 LABELS = (100, 200, 400, 800)
@@ -52,10 +52,10 @@ def forecast_part(context: Context, part: Part) -> list[dict[str, Any]]:
     return compared(board, check, splits=context["forecast_splits"], others=2 * context["others"], seed=context["seed"])
 
 
-def foretold(context: Context, rows: Sequence[Any], *, toss_up: float) -> ConditionVerdict:
+def foretold(page: Report, rows: Rows, *, toss_up: float) -> None:
     """Whether a pilot pays, where that is no toss-up."""
-    if context.quick or not rows:
-        return ConditionVerdict.open("forecast", "quick size" if context.quick else "no panel in the folder")
+    if page.quick or not rows:
+        return page.open(["forecast"], "quick size" if page.quick else "no panel in the folder")
     clear = [row for row in rows if abs(row["played, best"] - 1.0) > toss_up]
     false = [row for row in clear if (row["says that a pilot pays"] > 0.5) != (row["played, best"] < 1.0)]
     gaps = sorted(row["forecast at the same size"] - row["played, best"] for row in rows)
@@ -68,7 +68,7 @@ def foretold(context: Context, rows: Sequence[Any], *, toss_up: float) -> Condit
         f" {row['played, best']:.2f} played"
         for row in false
     ]
-    return ConditionVerdict.of("forecast", not false, "; ".join([words, *missed]))
+    return page.check("forecast", not false, "; ".join([words, *missed]))
 
 
 def compared(board: Board, check: float, *, splits: int, others: int, seed: int) -> list[dict[str, Any]]:

@@ -135,9 +135,9 @@ def judge_tail(seed: int) -> bool:
         return False
     if fixed.error_bound is None:
         return covered
-    off = [fixed.nearest[f"n{i}"] for i in deliver]
+    said = fixed.repaired if fixed.verdict == "checked" else fixed.nearest
+    off = [said[f"n{i}"] for i in deliver]
     size2 = sum((Fraction(part[0]) ** 2 for part in off if part is not None), Fraction(0))
-
     return bool(covered and size2 <= Fraction(fixed.error_bound) ** 2)
 
 
@@ -181,7 +181,7 @@ def products(seed: int) -> tuple[Any, dict[str, float], list[tuple[list[int], in
 
 
 def judge_nonlinear(seed: int) -> bool:
-    """Where a local repair is certified, no other field with one wrong answer fits exactly within
+    """Where a local repair is consistent, no other field with one wrong answer fits exactly within
     its radius and beyond its bound.
 
     Every row is linear in each answer, so all fields with one wrong answer that fit are found in
@@ -192,7 +192,7 @@ def judge_nonlinear(seed: int) -> bool:
     details = fixed.diagnostics.details
     if details["estimated_curvature"] > details["curvature"] * (1 + 1e-9):
         return False  # a sample beyond the bound
-    if fixed.verdict != "certified":
+    if not fixed.verdict.passes:
         return True
     answers = [Fraction(value) for value in said.values()]
     repaired = [Fraction(part[0]) if part else Fraction(0) for part in fixed.repaired.values()]

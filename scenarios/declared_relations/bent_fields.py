@@ -110,10 +110,10 @@ def judge_bent(seed: int) -> bool:
     plain = tangent_margin(case, middle)
     if not abs(fixed.gamma - plain) <= 1e-6 * max(1.0, plain):
         return False
-    if fixed.verdict == "certified" and not fixed.error_bound <= case.problem.delta * (1 + 1e-9):
+    if fixed.verdict.passes and not fixed.error_bound <= case.problem.delta * (1 + 1e-9):
         return False
     if fixed.error_bound is None:
-        return bool(fixed.verdict != "certified")
+        return not fixed.verdict.passes
     bound2 = Fraction(fixed.error_bound) ** 2 + EXACT
     return all(_apart(case, other, middle) <= bound2 for other in _attacks(case, middle))
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.kit import ConditionVerdict, Table
-
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -24,9 +22,3 @@ class Slip:
     compute: Callable[[], Rows]
     judge: Callable[[Rows], tuple[bool, str]]
     note: Callable[[Rows], str]
-
-    def verdict(self, rows: Rows) -> ConditionVerdict:
-        return ConditionVerdict.of(self.key, *self.judge(rows))
-
-    def table(self, rows: Rows) -> Table:
-        return Table.of(self.key, rows, caption=self.caption)

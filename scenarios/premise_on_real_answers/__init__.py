@@ -16,7 +16,21 @@ from typing import Any
 import numpy as np
 
 from scenarios.data_set_promises.panels import folder_of, gold_keys, nodes_of_set, panel_names, read_codes, read_panel
-from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario
+from scenarios.kit import (
+    Context,
+    Done,
+    Part,
+    Report,
+    Rows,
+    Scenario,
+    column,
+    curve,
+    groups,
+    rows_of,
+    totals,
+    values,
+    where,
+)
 from scenarios.kit.association import share
 from scenarios.premise_on_real_answers import cells, judges, prediction
 
@@ -70,26 +84,44 @@ def _judges(context: Context) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    counts = [d.value for d in done if "k" in d.part]
+    counts = values(done, "k")
     rows = [_cell_row(row) for row in counts]
-    predicted = [row for d in done if d.part.get("what") == "prediction" for row in d.value]
-    judged = next(d.value for d in done if d.part.get("what") == "judges")
-    talked = [row for row in rows if (row["nodes"], row["k"]) == TALKED]
-    page = Report()
+    predicted = rows_of(done, what="prediction")
+    (judged,) = values(done, what="judges")
+    talked = where(rows, nodes=TALKED[0], k=TALKED[1])
+    page = context.page()
     page.answer = _answer(talked)
-    page.verdicts.extend(_verdicts(context, counts, rows, predicted, judged))
-    page.table(
-        "cells",
-        rows,
-        shown=None,
+    tried = [*counts, *judged["units"]]
+    patterns, differ = totals(tried, "patterns disagree_with_counting").values()
+    page.none("counting", differ, f"of {patterns} patterns differ")
+    page.none(
+        "theorem",
+        totals(counts, "x wrong_though_premise_true")["wrong_though_premise_true"],
+        "values wrong though the premise was true",
     )
+    if context.quick:
+        page.open(("premise", "wrong", "one-wrong", "natural", "pooled", "position", "together"), "quick size")
+    else:
+        _judge_premise(page, rows, talked)
+        _judge_prediction(page, predicted)
+        _judge_judges(page, judged)
+    page.table("cells", rows, shown=None)
     page.table("prediction", predicted)
     page.table("judges", judged["bias"])
     page.table("together", judged["together"])
     page.table("together-by-unit", judged["pairs"])
     page.table("units", judged["units"])
     page.table("counts", counts)
-    page.figures.append(_figure(rows, context["cells"]))
+    shown = [{**row, **{name: 100 * row[name] for name in ("premise_false", "wrong_if_certified")}} for row in rows]
+    page.points(
+        "premise-and-error",
+        {name: curve(own, "premise_false", "wrong_if_certified") for (name,), own in groups(shown, "panel").items()},
+        x="items whose premise 'at most k wrong' is false, percent",
+        y="wrong among certified values, percent",
+        caption="One point per data set and setting (nodes, k):"
+        f" {', '.join(f'({n}, {k})' for n, k in context['cells'])}. The theory promises that nothing certified is wrong"
+        " where the premise is true.",
+    )
     page.notes.extend(_notes(rows, predicted, judged))
     return page
 
@@ -126,91 +158,49 @@ def _answer(talked: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _verdicts(
-    context: Context,
-    counts: Sequence[Mapping[str, Any]],
-    rows: Sequence[Mapping[str, Any]],
-    predicted: Sequence[Mapping[str, Any]],
-    judged: Mapping[str, Any],
-) -> list[ConditionVerdict]:
-    differ = sum(row["disagree_with_counting"] for row in (*counts, *judged["units"]))
-    patterns = sum(row["patterns"] for row in (*counts, *judged["units"]))
-    impossible = sum(row["wrong_though_premise_true"] for row in counts)
-    verdicts = [
-        ConditionVerdict.of("counting", differ == 0, f"{differ} of {patterns} patterns differ"),
-        ConditionVerdict.of("theorem", impossible == 0, f"{impossible} values wrong though the premise was true"),
-    ]
-    if context.quick:
-        left = ("premise", "wrong", "one-wrong", "natural", "pooled", "position", "together")
-        return verdicts + [ConditionVerdict.open(key, "quick size") for key in left]
-    talked = [row for row in rows if (row["nodes"], row["k"]) == TALKED]
+def _judge_premise(page: Report, rows: Rows, talked: Rows) -> None:
     least = min(talked, key=lambda row: row["premise_false"])
-    safe = {
-        (row["nodes"], row["k"]): max(r["wrong_low"] for r in rows if (r["nodes"], r["k"]) == (row["nodes"], row["k"]))
-        for row in rows
-    }
+    page.check("premise", least["premise_false"] > 0.05, f"least: {least['premise_false']:.1%} ({least['panel']})")
+    safe = {cell: max(column(own, "wrong_low")) for cell, own in groups(rows, "nodes k").items()}
     (nodes, k), best = min(safe.items(), key=lambda entry: entry[1])
+    told = f"best: k = {k} of {nodes} nodes, {best:.1%} at the lower end of the worst data set's interval"
+    page.check("wrong", best > 0.01, told)
+
+
+def _judge_prediction(page: Report, predicted: Rows) -> None:
     own = [row for row in predicted if row["panel"] != ALL]
-    one = [row for row in own if row["subset"] == "one wrong"]
-    more = [row for row in own if row["subset"] == "more wrong"]
-    pooled = next(row for row in predicted if (row["panel"], row["subset"]) == (ALL, "any wrong"))
+    one, more = where(own, subset="one wrong"), where(own, subset="more wrong")
+    (pooled,) = where(predicted, panel=ALL, subset="any wrong")
     weak = [row["panel"] for row in one if row["p"] >= 0.05]
     against = [f"{row['panel']} {row['spearman']:.3f}" for row in more if row["low"] <= 0]
+    told = f"in all {len(one)} panels, largest p {max(column(one, 'p')):.4f}"
+    page.check("one-wrong", not weak, f"not in: {', '.join(weak)}" if weak else told)
+    told = "; ".join(against) or ", ".join(f"{row['panel']} {row['spearman']:.3f}" for row in more)
+    page.check("natural", not against, told)
+    page.check(
+        "pooled",
+        pooled["low"] > 0 and pooled["p"] < 0.05 and pooled["auc_gain"] >= GAIN,
+        f"ρ = {pooled['spearman']:.3f} ({pooled['low']:.3f} to {pooled['high']:.3f}), p = {pooled['p']:.4f}, AUC"
+        f" gain {pooled['auc_gain']:.4f}",
+    )
+
+
+def _judge_judges(page: Report, judged: Mapping[str, Any]) -> None:
     bias, pairs = judged["bias"], {row["kind"]: row for row in judged["together"]}
-    verdicts += [
-        ConditionVerdict.of(
-            "premise", least["premise_false"] > 0.05, f"least: {least['premise_false']:.1%} ({least['panel']})"
-        ),
-        ConditionVerdict.of(
-            "wrong",
-            best > 0.01,
-            f"best: k = {k} of {nodes} nodes, {best:.1%} at the lower end of the worst data set's interval",
-        ),
-        ConditionVerdict.of(
-            "one-wrong",
-            not weak,
-            (
-                f"not in: {', '.join(weak)}"
-                if weak
-                else f"in all {len(one)} panels, largest p {max(r['p'] for r in one):.4f}"
-            ),
-        ),
-        ConditionVerdict.of(
-            "natural", not against, "; ".join(against) or ", ".join(f"{r['panel']} {r['spearman']:.3f}" for r in more)
-        ),
-        ConditionVerdict.of(
-            "pooled",
-            pooled["low"] > 0 and pooled["p"] < 0.05 and pooled["auc_gain"] >= GAIN,
-            f"ρ = {pooled['spearman']:.3f} ({pooled['low']:.3f} to {pooled['high']:.3f}), p = {pooled['p']:.4f}, AUC"
-            f" gain {pooled['auc_gain']:.4f}",
-        ),
-    ]
     if not bias:
-        return [
-            *verdicts,
-            *(
-                ConditionVerdict.open(key, f"no set {JUDGED!r} with judges, prompts and orders")
-                for key in ("position", "together")
-            ),
-        ]
+        return page.open(("position", "together"), f"no set {JUDGED!r} with judges, prompts and orders")
     biased = [row for row in bias if row["low"] > 0.5 or row["high"] < 0.5]
     worst = max(bias, key=lambda row: abs(row["first_shown_wins"] - 0.5))
+    most = f"{worst['judge']} with {worst['prompt']}, {worst['first_shown_wins']:.1%}"
+    page.check("position", len(biased) > len(bias) / 2, f"{len(biased)} of {len(bias)}; most: {most}")
     same, other = pairs["same judge, other prompt"], pairs["other judge, same prompt"]
-    return [
-        *verdicts,
-        ConditionVerdict.of(
-            "position",
-            len(biased) > len(bias) / 2,
-            f"{len(biased)} of {len(bias)}; most: {worst['judge']} with {worst['prompt']},"
-            f" {worst['first_shown_wins']:.1%}",
-        ),
-        ConditionVerdict.of(
-            "together",
-            same["low"] > other["high"],
-            f"{same['together_over_independent']:.2f} against {other['together_over_independent']:.2f} times as often"
-            " as if independent",
-        ),
-    ]
+    page.check(
+        "together",
+        same["low"] > other["high"],
+        f"{same['together_over_independent']:.2f} against {other['together_over_independent']:.2f} times as often"
+        " as if independent",
+    )
+    return None
 
 
 def _notes(
@@ -257,28 +247,6 @@ def _notes(
             "How often 'at most one is wrong' is false for judges depends on what one is: " + "; ".join(listed) + "."
         )
     return [*notes, "Readings are the folder's own (`value`); texts and values are not published."]
-
-
-def _figure(rows: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[int]]) -> Figure:
-    from scenarios.kit.plots import points
-
-    names = list(dict.fromkeys(row["panel"] for row in rows))
-    return points(
-        "premise-and-error",
-        {
-            name: (
-                [100 * row["premise_false"] for row in rows if row["panel"] == name],
-                [100 * row["wrong_if_certified"] for row in rows if row["panel"] == name],
-            )
-            for name in names
-        },
-        x="items whose premise 'at most k wrong' is false, percent",
-        y="wrong among certified values, percent",
-        caption=(
-            f"One point per data set and setting (nodes, k): {', '.join(f'({n}, {k})' for n, k in cells)}. The theory"
-            " promises that nothing certified is wrong where the premise is true."
-        ),
-    )
 
 
 SCENARIO = Scenario.declared("premise-on-real-answers", parts, run, report)

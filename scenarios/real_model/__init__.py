@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rrf_design.models import Request
-from scenarios.kit import ConditionVerdict, Context, Done, Figure, Part, Report, Scenario, Table
+from scenarios.kit import Context, Done, Part, Report, Rows, Scenario, Table, column, curve, groups, missing, values
 from scenarios.kit.designs import DESIGNS, prepared
 from scenarios.real_model import audits, catalogue, fields, inference, natural, recomputed, work
 
@@ -33,7 +33,7 @@ def run(context: Context, part: Part) -> dict[str, Any]:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    documents = [part.value for part in done]
+    documents = values(done)
     source = work.asker(context["model"], context["answers"], context.directory)
     model = str(source.log.identity.get("model", context["model"]))
     requests: dict[str, list[Request]] = {}
@@ -45,7 +45,16 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     used = source.log.subset(request for group in requests.values() for request in group)
     again = work.asked_again(used, context["again"], context.directory)
     rows = [{"stratum": f"{row['task']}, {model}", **row} for d in documents for row in d["replay"]]
-    tables = [
+    page, tests = context.page(), None
+    if rows:
+        tests = inference.primary_tests(rows, permutations=context["permutations"], seed=context["seed"])
+        cells = inference.cells(rows)
+        page.tables.append(inference.strata(rows, draws=context["bootstrap"], seed=context["seed"]))
+        page.table("replay", cells)
+        page.tables.append(tests.table)
+        series = {stratum: curve(group, "gamma_1", "error") for (stratum,), group in groups(cells, "stratum").items()}
+        page.points("replay-by-design", series, x="γ₁ of the design", y="mean normalised error after repair")
+    page.tables += [
         natural.summary(documents, model),
         natural.families(documents),
         natural.variants(documents),
@@ -65,79 +74,43 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         _items(documents),
         catalogue.expressions(items.values()),
     ]
-    figures: list[Figure] = []
-    tests = None
     if rows:
-        tests = inference.primary_tests(rows, permutations=context["permutations"], seed=context["seed"])
-        tables[:0] = [
-            inference.strata(rows, draws=context["bootstrap"], seed=context["seed"]),
-            inference.cells(rows),
-            tests.table,
-        ]
-        tables.append(Table.of("replay-rows", rows, shown=10))
-        figures = [_figure(tables[1])]
-    page = Report()
+        page.table("replay-rows", rows, shown=10)
     page.answer = _answer(documents, rows, model)
-    page.verdicts.extend(_verdicts(context, documents, used, model, rows, tests))
-    page.tables.extend(tables)
-    page.figures.extend(figures)
+    _judge(page, documents, used, model, rows, tests)
     page.notes.extend(_notes(documents, rows, model, used, again))
-    page.files.update(
-        {
-            work.PUBLISHED: used.dumps(),
-            **catalogue.programs_file(items.values()),
-            **({work.AGAIN: again.dumps()} if len(again) else {}),
-        }
-    )
+    page.files |= {work.PUBLISHED: used.dumps(), **catalogue.programs_file(items.values())}
+    page.files |= {work.AGAIN: again.dumps()} if len(again) else {}
     return page
 
 
-def _verdicts(
-    context: Context, documents: Sequence[Any], log: Any, model: str, rows: Sequence[Any], tests: Any
-) -> list[ConditionVerdict]:
-    asked = sum(len(d["candidates"]) for d in documents)
-    tasks = {d["task"] for d in documents}
-    margins = [prepared(design.name, dim).gamma for design in DESIGNS for dim in (1, 8)]
-    off = max(abs(prepared(d.name, dim).gamma - d.published) for d in DESIGNS for dim in (1, 8))
+def _judge(page: Report, documents: Rows, log: Any, model: str, rows: Rows, tests: Any) -> None:
+    asked, tasks = sum(len(d["candidates"]) for d in documents), sorted(set(column(documents, "task")))
+    known = {design: [prepared(design.name, dim).gamma for dim in (1, 8)] for design in DESIGNS}
+    off = max(abs(gamma - design.published) for design, margins in known.items() for gamma in margins)
     named = any(name.lower() in model.lower() for name in PAPER_MODELS)
-    verdicts = [
-        ConditionVerdict.of(
-            "logs", asked == 9 * len(documents), f"{len(log)} distinct answers behind {asked} candidates"
-        ),
-        (
-            ConditionVerdict.of("checkpoints", True, model)
-            if named
-            else ConditionVerdict.open("checkpoints", f"asked: {model}; run again with --model for the paper's")
-        ),
-        _domains(documents, rows, tasks),
-        ConditionVerdict.of(
-            "margins", all(map(math.isfinite, margins)) and off <= 0.00051, f"largest difference to print {off:.2g}"
-        ),
-    ]
-    positive = [row for row in rows if row["gamma_1"] > 0]
+    page.check("logs", asked == 9 * len(documents), f"{len(log)} distinct answers behind {asked} candidates")
+    other = not named and f"asked: {model}; run again with --model for the paper's"
+    page.check("checkpoints", True, model, unless=other)
+    # Items that were asked are no evidence from their domain when none of them can be replayed.
+    told, empty = ", ".join(tasks), _empty(documents, rows)
+    none = f"asked: {told}; no replay from {' and '.join(empty)} ({'; '.join(empty.values())})"
+    page.check("domains", set(PAPER_ITEMS) <= set(tasks), told, unless=bool(empty) and none)
+    finite = all(math.isfinite(gamma) for margins in known.values() for gamma in margins)
+    page.check("margins", finite and off <= 0.00051, f"largest difference to print {off:.2g}")
     if tests is None:
         reason = "the log has no item with both a right and a wrong answer"
-        return verdicts + [
-            ConditionVerdict.open(key, reason) for key in ("repaired", "association", "coefficient", "permutation")
-        ]
-    missed = sum(not row["exact"] for row in positive)
-    verdicts.append(
-        ConditionVerdict.of("repaired", missed == 0, f"{missed} of {len(positive)} positive-margin replays missed")
-    )
-    verdicts.append(
-        ConditionVerdict.of(
-            "association", tests.permutation.observed > 0, f"pooled Spearman {tests.permutation.observed:.3f}"
-        )
-    )
-    if tests.prediction is None:
-        verdicts.append(ConditionVerdict.open("coefficient", "too few replayed items for five folds"))
+        return page.open(("repaired", "association", "coefficient", "permutation"), reason)
+    positive, fitted = [row for row in rows if row["gamma_1"] > 0], tests.prediction
+    page.none("repaired", missing(positive, "exact"), f"of {len(positive)} positive-margin replays missed")
+    seen = tests.permutation.observed
+    page.check("association", seen > 0, f"pooled Spearman {seen:.3f}")
+    if fitted is None:
+        page.open(["coefficient"], "too few replayed items for five folds")
     else:
-        value = tests.prediction.coefficient
-        verdicts.append(
-            ConditionVerdict.of("coefficient", value > 0, f"{value:.3f}, AUC gain {tests.prediction.gain:.3f}")
-        )
-    verdicts.append(ConditionVerdict.of("permutation", tests.permutation.p < 0.05, f"p = {tests.permutation.p:.5f}"))
-    return verdicts
+        value = fitted.coefficient
+        page.check("coefficient", value > 0, f"{value:.3f}, AUC gain {fitted.gain:.3f}")
+    return page.check("permutation", tests.permutation.p < 0.05, f"p = {tests.permutation.p:.5f}")
 
 
 def _empty(documents: Sequence[Any], rows: Sequence[Any]) -> dict[str, str]:
@@ -151,17 +124,6 @@ def _empty(documents: Sequence[Any], rows: Sequence[Any]) -> dict[str, str]:
             if right:
                 found[task] += ", and none of these a wrong one that can be told from it"
     return found
-
-
-def _domains(documents: Sequence[Any], rows: Sequence[Any], tasks: set[str]) -> ConditionVerdict:
-    """Items that were asked are no evidence from their domain when none of them can be replayed."""
-    empty = _empty(documents, rows)
-    if empty:
-        listed = "; ".join(empty.values())
-        return ConditionVerdict.open(
-            "domains", f"asked: {', '.join(sorted(tasks))}; no replay from {' and '.join(empty)} ({listed})"
-        )
-    return ConditionVerdict.of("domains", set(PAPER_ITEMS) <= tasks, ", ".join(sorted(tasks)))
 
 
 def _answer(documents: Sequence[Any], rows: Sequence[Any], model: str) -> str:
@@ -199,18 +161,6 @@ def _items(documents: Sequence[Any]) -> Table:
         for c, m in zip(d["candidates"], d["marks"], strict=True)
     ]
     return Table.of("candidates", rows, shown=9)
-
-
-def _figure(cells: Table) -> Figure:
-    from scenarios.kit.plots import points
-
-    at = {name: cells.columns.index(name) for name in ("stratum", "gamma_1", "error")}
-    series: dict[str, tuple[list[float], list[float]]] = {}
-    for row in cells.rows:
-        xs, ys = series.setdefault(str(row[at["stratum"]]), ([], []))
-        xs.append(float(row[at["gamma_1"]] or 0.0))
-        ys.append(float(row[at["error"]] or 0.0))
-    return points("replay-by-design", series, x="γ₁ of the design", y="mean normalised error after repair")
 
 
 def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any, again: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.kit import Table
+from scenarios.kit import Table, grouped
 from scenarios.kit.association import (
     Permutation,
     Prediction,
@@ -47,23 +47,10 @@ def question(row: Row) -> tuple[str, str]:
     return row["stratum"], row["family"] if row["task"] == "code" else row["item"]
 
 
-def cells(rows: Sequence[Row]) -> Table:
+def cells(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Every task and design: how many fields, the margin, percent exact, mean error."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row["stratum"], row["design"]), []).append(row)
-    table = [
-        {
-            "stratum": stratum,
-            "design": design,
-            "fields": len(group),
-            "gamma_1": group[0]["gamma_1"],
-            "exact": 100.0 * float(np.mean([r["exact"] for r in group])),
-            "error": float(np.mean([r["error"] for r in group])),
-        }
-        for (stratum, design), group in found.items()
-    ]
-    return Table.of("replay", table)
+    found = grouped(rows, "stratum design", "fields=count gamma_1=first exact=mean error=mean")
+    return [{**row, "exact": 100.0 * row["exact"]} for row in found]
 
 
 def strata(rows: Sequence[Row], *, draws: int, seed: int) -> Table:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 
 import rrf_design as rrf
 from rrf_design.certificates import Tail, Tolerances, Uncertainty, verify
+from scenarios.kit import totals
 from scenarios.kit.sealing import Document, seal
 from scenarios.rigour import forged_claims, forged_premises
 
@@ -157,12 +159,17 @@ def attack(kind: str, seeds: range) -> dict[str, Any]:
             except Exception:
                 row["raised"] = True
             rows.append({**row, "seconds": time.process_time() - began})
-    tricks = sorted({row["trick"] for row in rows})
+    return counted(kind, rows)
+
+
+def counted(kind: Any, cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """Cases of one attack in numbers: what was accepted, believed or raised, and how often each
+    trick was tried.
+    """
     return {
         "attack": kind,
-        "tried": len(rows),
-        "accepted": sum(row["accepted"] for row in rows),
-        "raised": sum(row["raised"] for row in rows),
-        "slowest": max(row["seconds"] for row in rows),
-        "tricks": {trick: sum(row["trick"] == trick for row in rows) for trick in tricks},
+        "tried": len(cases),
+        **totals(cases, "accepted false believed deceived raised refused"),
+        "slowest": max((case.get("seconds", 0.0) for case in cases), default=0.0),
+        "tricks": dict(sorted(Counter(case["trick"] for case in cases).items())),
     }

@@ -1,13 +1,13 @@
-"""Repairs whose truth is known, and whose premise holds: what is certified must be within its
+"""Repairs whose truth is known, and whose premise holds: what is consistent must be within its
 bound, and nothing is contradicted.
 
 A small field with everything a problem file can say (transports, offsets, families, covariances,
 metrics, uncertain relations at their radius, noise at its radius, units, delivered values, checks
 that are wrong, answers that could not be read) is made true by its offsets, in arithmetic of its
 own. At most k units then answer wrongly, by preference along the witness, where an error is hardest
-to see. Every certified value must be within its bound of the truth; a field that keeps to its
+to see. Every consistent value must be within its bound of the truth; a field that keeps to its
 premise must not be called contradicted; and where nothing is noisy, every value that an ambiguous
-or certified repair gives must be the truth itself.
+or consistent repair gives must be the truth itself.
 """
 
 from __future__ import annotations
@@ -226,18 +226,18 @@ class Game:
         if verdict == "contradicted":
             result.append("contradicted, though the premise holds")
         off = {name: np.array(v) - self.truth[name] for name, v in found.repaired.items() if v is not None}
-        if verdict == "certified":
+        if verdict == "consistent":
             wanted = problem.deliver or tuple(self.dims)
-            result += [f"certified without a value of {name}" for name in wanted if name not in off]
+            result += [f"{verdict} without a value of {name}" for name in wanted if name not in off]
             near = [name for name in wanted if name in off]
             total = sqrt(sum(self.length(name, off[name]) ** 2 for name in near))
             if total > found.error_bound + slack:
-                result.append(f"certified within {found.error_bound}, and off by {total}")
+                result.append(f"{verdict} within {found.error_bound}, and off by {total}")
             result += [
                 f"{name}: beyond its bound" for name in near if np.linalg.norm(off[name]) > found.bounds[name] + slack
             ]
         exact = not self.epsilon and not any(b["uncertainty"] or "sigma" in b or "covariance" in b for b in self.blocks)
-        if exact and verdict in ("certified", "ambiguous"):
+        if exact and verdict in ("consistent", "ambiguous"):
             result += [
                 f"{verdict}: {name} is off by {np.abs(x).max()}" for name, x in off.items() if np.abs(x).max() > slack
             ]

@@ -4,7 +4,7 @@ rationals.
 Small fields with whole numbers; answers lie on the lattice where explanations tie, or nearly. For
 each set of at most k units (and each check that may be wrong) the least residual is computed by
 elimination in rationals. Nothing may be called contradicted that some set explains, nothing
-certified that none explains, and every explanation must be within the certified bound. Where
+consistent that none explains, and every explanation must be within its bound. Where
 nothing is noisy, a value that is given in spite of ambiguity is that of every unique explanation.
 """
 
@@ -158,12 +158,16 @@ def faults(drawn: DrawnRepair, found: Any) -> list[str]:
     slack = 1e-7 * (1 + max(map(abs, drawn.answers)))
     if verdict == "contradicted" and any(clear for _, _, clear in known):
         result.append("contradicted, though something explains the data")
-    if verdict == "certified" and not known:
-        result.append("certified, though nothing explains the data")
+    if verdict == "consistent" and not known:
+        result.append("consistent, though nothing explains the data")
+    if verdict == "checked":  # decided by what a check says, whatever was answered
+        told = drawn.aims[drawn.blocks.index(found.decided_by)]
+        if any(found.repaired[name] != (told,) for name in drawn.wanted):
+            result.append("checked, and not what the check says")
     for field, unique, _ in known:
         far = {n: abs(float(field[n]) - v[0]) for n, v in found.repaired.items() if v is not None}
-        if verdict == "certified" and sum(far[n] ** 2 for n in drawn.wanted) ** 0.5 > found.error_bound + slack:
-            result.append("certified, though an explanation is beyond the bound")
+        if verdict == "consistent" and sum(far[n] ** 2 for n in drawn.wanted) ** 0.5 > found.error_bound + slack:
+            result.append("consistent, though an explanation is beyond the bound")
         if verdict == "ambiguous" and unique and not drawn.epsilon and max(far.values(), default=0.0) > slack:
             result.append("a value is given that an explanation does not have")
     return result

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from scenarios.data_set_promises.drawn_panels import SIZE, drawn_panel
 from scenarios.data_set_promises.forecast_cells import RISKS, TABLES, compared, foretold
 from scenarios.data_set_promises.panels import NOBODY, Panel, folder_of, nodes_of_set, panel_names, read_panel
 from scenarios.data_set_promises.splits import CONFIDENCE, CountTests, OrderItems, PromiseCell, chosen_by, play_cell
-from scenarios.kit.report import ConditionStatus
+from scenarios.kit import Report
 
 
 def test_equal_answers_have_equal_codes_and_silence_has_none(made_up_answers: Path) -> None:
@@ -263,10 +262,8 @@ def test_the_verdict_knows_a_false_forecast_and_leaves_toss_ups_out() -> None:
         named = {"panel": "p", "risk": 0.01, "items": 5, "played, best": played, "says that a pilot pays": pays}
         return {**named, "forecast, best": 0.9, "forecast at the same size": 0.9}
 
-    context: Any = SimpleNamespace(quick=False)
-    assert (
-        foretold(context, [row(0.5, 1.0), row(1.2, 0.0), row(0.99, 0.0), row(1.01, 1.0)], toss_up=0.05).status
-        is ConditionStatus.MET
-    )
-    assert foretold(context, [row(0.5, 0.4)], toss_up=0.05).status is not ConditionStatus.MET
-    assert foretold(context, [row(1.1, 0.6)], toss_up=0.05).status is not ConditionStatus.MET
+    page = Report()
+    foretold(page, [row(0.5, 1.0), row(1.2, 0.0), row(0.99, 0.0), row(1.01, 1.0)], toss_up=0.05)
+    foretold(page, [row(0.5, 0.4)], toss_up=0.05)
+    foretold(page, [row(1.1, 0.6)], toss_up=0.05)
+    assert [verdict.status.value for verdict in page.verdicts] == ["met", "violated", "violated"]

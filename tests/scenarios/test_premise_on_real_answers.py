@@ -88,7 +88,7 @@ def test_a_wrong_judge_breaks_many_asks_and_one_unit() -> None:
     assert all(row["patterns"] and not row["disagree_with_counting"] for row in rows.values())
     assert rows[both, "ask"]["premise_false"] == 0.5
     assert rows[both, "judge"]["premise_false"] == 0.0
-    assert rows[both, "judge"]["consistent"] == 1.0
+    assert rows[both, "judge"]["certified"] == 1.0
     own = rows["prompts of one judge, both orders", "prompt"]
     assert own["premise_false"] == 5 / 30
     assert own["wrong_if_certified"] == 5 / 30

@@ -250,10 +250,10 @@ def test_the_judge_knows_what_is_false() -> None:
         found = rrf.repair(drawn.problem, {n: [y] for n, y in zip(drawn.names, drawn.answers, strict=True)})
         if str(found.verdict) == "consistent":
             moved = replace(found, repaired={n: [v[0] + 50.0] for n, v in found.repaired.items()})
-            assert "certified, though an explanation is beyond the bound" in faults(drawn, moved)
+            assert "consistent, though an explanation is beyond the bound" in faults(drawn, moved)
             seen.add("consistent")
         if str(found.verdict) == "contradicted":
-            assert "certified, though nothing explains the data" in faults(
+            assert "consistent, though nothing explains the data" in faults(
                 drawn, replace(found, verdict=Verdict.CONSISTENT)
             )
             seen.add("contradicted")
