@@ -14,13 +14,14 @@ takes too long, buying witness by witness finds a set, and nothing more is claim
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from rrf_design._shown import ShownRows
 from rrf_design.arguments import is_dataset
 from rrf_design.derive import owning
 from rrf_design.documents import sealed
@@ -68,8 +69,8 @@ class Cause(StrEnum):
     """Seen, but weakly: γ is positive."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(ShownRows):
     """The margin of a design, and why it is no larger."""
 
     problem: Problem
@@ -103,6 +104,13 @@ class Explanation:
     """
     estimated: str = ""
     """What noise that was only estimated costs, in sentences; empty where none was."""
+
+    def _line(self) -> str:
+        seen = ", ".join(self.shares)
+        return f"γ_{self.margin.k} = {self.margin.value:.6g}, {self.cause}: the hardest direction is on {seen}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        return ({"node": name, "share": share} for name, share in self.shares.items())
 
     @property
     def wanted(self) -> float | None:

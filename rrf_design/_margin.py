@@ -7,13 +7,14 @@ coverage").
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design._shown import ShownRows
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.errors import InputError
 
@@ -151,8 +152,8 @@ def margin(
         raise InputError(f"margin: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class DesignMargin:
+@dataclass(frozen=True, slots=True, repr=False)
+class DesignMargin(ShownRows):
     """γ_k of one design. `lower` and `upper` hold in exact arithmetic for the assembled
     operator.
     """
@@ -205,6 +206,15 @@ class DesignMargin:
         parts = {name: self.solved.direction[groups[place[name]]] for name in self.support}
         total = float(self.solved.direction @ self.solved.direction) or 1.0
         return {name: float(part @ part) / total for name, part in parts.items()}
+
+    def _line(self) -> str:
+        found = f"{self.value:.6g}" if self.status == "exact" else f"between {self.lower:.6g} and {self.upper:.6g}"
+        return f"γ_{self.k} = {found}, {self.status}, hardest on {', '.join(self.support)}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        shares = self.shares
+        for name in self.support:
+            yield {"node": name, "share": shares[name], "direction": list(self.witness[name])}
 
     def to_json(self) -> dict[str, Any]:
         return {

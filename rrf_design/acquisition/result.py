@@ -5,11 +5,12 @@ from the journal.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
+from rrf_design._shown import ShownRows
 from rrf_design.acquisition._candidates import Candidates
 from rrf_design.acquisition._concluding import conclude
 from rrf_design.acquisition._purchases import Buys, Settled
@@ -171,8 +172,8 @@ class ItemResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Acquisition:
+@dataclass(frozen=True, slots=True, repr=False)
+class Acquisition(ShownRows):
     """A run, finished or paused.
 
     For a single problem the figures are its own, for a data set the worst of its items.
@@ -226,6 +227,21 @@ class Acquisition:
     def passes(self) -> bool:
         """Finished, and every field is checked or consistent."""
         return self.finished and self.verdict.passes
+
+    def _line(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+        return f"run {self.run}: {counts or 'no item'}; spent {self.spent:g}; {self.stopped_because}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for entry in self.items:
+            yield {
+                "item": entry.item or entry.name,
+                "verdict": entry.verdict.value,
+                "gamma_lower": entry.gamma_lower,
+                "cost": entry.cost,
+                "assumes": entry.assumes,
+                "stopped_because": entry.stopped_because,
+            }
 
     def to_json(self) -> dict[str, Any]:
         content = {

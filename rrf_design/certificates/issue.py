@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 
 from rrf_design._margin import check_k
+from rrf_design._shown import Shown
 from rrf_design.arguments import is_dataset, noise_of, seconds_of
 from rrf_design.certificates._ladder import (
     Rung,
@@ -388,8 +389,8 @@ def _field_bound(problem: Problem, operator: Operator, amplitude: float | None) 
     return FieldBound(reach if named else None, known if named and len(known) == len(named) else None)
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """A certificate in memory. `document` is what is written; `record` the operator it speaks of.
 
     `verification_seconds` is roughly what checking the certificate will take here (about as long as
@@ -441,6 +442,11 @@ class Certificate:
         if self.required is not None:
             return reaches(self.robust_lower, self.required)
         return self.standing is None or not self.standing.goal.named or self.standing.reached
+
+    def _line(self) -> str:
+        bound = "none" if self.error_bound is None else f"{self.error_bound:.6g}"
+        sure = "" if self.robust_lower >= self.gamma_lower else f" ({self.robust_lower:.6g} with uncertain relations)"
+        return f"γ ≥ {self.gamma_lower:.6g}{sure}, error bound {bound}, regime {self.regime}"
 
     def to_json(self) -> dict[str, Any]:
         return {

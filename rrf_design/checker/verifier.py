@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ MOST_BYTES = 1 << 27  # of a certificate: its operator stands in a file of its o
 LONGEST_REASON = 500
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verification:
     """Whether the certificate holds. `gamma_lower` is what was re-proved; None when it was
     refused.
@@ -42,6 +43,13 @@ class Verification:
     """What a valid certificate leaves to its reader: its premises, and entries that are information
     only.
     """
+
+    def __repr__(self) -> str:
+        line = f"Verification({'valid' if self.valid else 'refused'}: {self.reason}"
+        return f"{line[:199]})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{'Valid' if self.valid else 'Refused'}: {escape(self.reason[:LONGEST_REASON])}</p>"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -8,11 +8,12 @@ time limit the ones that are not are marked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from rrf_design._shown import ShownRows, axes_of
 from rrf_design.arguments import seconds_of
 from rrf_design.errors import InputError
 from rrf_design.market import Mask, exact
@@ -69,8 +70,8 @@ class Point:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Frontier:
+@dataclass(frozen=True, slots=True, repr=False)
+class Frontier(ShownRows):
     """Undominated designs by rising cost.
 
     `complete`: nothing beyond the last point has a larger margin: proven. Where asking again is on
@@ -89,6 +90,26 @@ class Frontier:
     def best_within(self, budget: float) -> Point | None:
         """The point that a budget buys; None when even the first costs more."""
         return next((p for p in reversed(self.points) if exact(p.cost) <= exact(budget)), None)
+
+    def _line(self) -> str:
+        last = self.points[-1]
+        end = "complete" if self.complete else "not complete"
+        return f"{len(self.points)} designs, up to γ_{self.k} = {last.gamma:.6g} for {last.cost:g}, {end}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for point in self.points:
+            yield {
+                "cost": point.cost,
+                "gamma": point.gamma,
+                "status": str(point.status),
+                "selected": list(point.selected),
+            }
+
+    def plot(self, axes: Any = None) -> Any:
+        """The best margin that each amount of money buys, on matplotlib axes."""
+        drawn = axes_of(axes, across="cost", up=f"margin γ_{self.k}")
+        drawn.step([p.cost for p in self.points], [p.gamma for p in self.points], where="post", marker="o")
+        return drawn
 
     def to_json(self) -> dict[str, Any]:
         return dict(plain(self))

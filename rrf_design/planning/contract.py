@@ -11,11 +11,13 @@ A plan is written as a document: JSON with a format name, a version and the dige
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rrf_design._shown import ShownRows, axes_of
 from rrf_design.documents import checked, read, sealed, write
 from rrf_design.errors import InputError, Refused
 from rrf_design.goal import REACHED as REACHED
@@ -84,8 +86,8 @@ class Step:
     """Queries asked for this block's sake."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(ShownRows):
     """What to buy, how good it is, and how far from the best possible.
 
     `upper_bound` bounds the objective of every design that the budget and the rules admit; without
@@ -174,6 +176,22 @@ class Plan:
     @property
     def left_over(self) -> float | None:
         return None if self.budget is None else max(0.0, self.budget - self.cost)
+
+    def _line(self) -> str:
+        bought = ", ".join(self.selected) or "nothing"
+        return f"{self.status}: γ_{self.k} = {self.gamma:.6g} for {self.cost:g}, buys {bought}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for step in self.trajectory:
+            yield {"block": step.block, "cost": step.cost, "gamma": step.gamma, "support": list(step.support)}
+
+    def plot(self, axes: Any = None) -> Any:
+        """The margin after each purchase against the money spent, on matplotlib axes."""
+        spent = [0.0, *accumulate(step.cost for step in self.trajectory)]
+        start = self.owned_gamma if self.owned_gamma is not None else 0.0
+        drawn = axes_of(axes, across="cost", up=f"margin γ_{self.k}")
+        drawn.step(spent, [start, *(step.gamma for step in self.trajectory)], where="post", marker="o")
+        return drawn
 
     def to_json(self) -> dict[str, Any]:
         return {**plain(self), "least_cost": self.least_cost, "reached": self.reached}

@@ -7,7 +7,7 @@ curves spends the money.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrf_design._shown import ShownRows
 from rrf_design.arguments import seconds_of
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import reaches
@@ -50,8 +51,8 @@ class Share:
     """How often nodes are asked that are asked again for the money."""
 
 
-@dataclass(frozen=True, slots=True)
-class Portfolio:
+@dataclass(frozen=True, slots=True, repr=False)
+class Portfolio(ShownRows):
     """One design per item.
 
     `value` is the smallest margin or the number of items at the target; no spending of the budget
@@ -66,6 +67,19 @@ class Portfolio:
     aim: Aim
     budget: float
     target: float | None
+
+    def _line(self) -> str:
+        return f"{self.status}: {self.aim} = {self.value:.6g} over {len(self.shares)} fields for {self.cost:g}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for share in self.shares:
+            yield {
+                "name": share.name,
+                "selected": list(share.selected),
+                "cost": share.cost,
+                "gamma": share.gamma,
+                "reached": share.reached,
+            }
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design._shown import Shown
 from rrf_design.blocks import Relation
 from rrf_design.checker.promise_words import percent_above
 from rrf_design.checks import rows_of
@@ -57,8 +58,8 @@ NO_CODE = -2
 """What no answer has: whether the truth agrees is asked with its tolerance, and codes know none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+@dataclass(frozen=True, slots=True, repr=False)
+class Measurement(Shown):
     """What labels say about answers, or about judges, and what that proposes for the recipe."""
 
     content: Mapping[str, Any]
@@ -73,9 +74,12 @@ class Measurement:
         """The document `rrf-measurement`."""
         return sealed("rrf-measurement", dict(self.content))
 
-    def __repr__(self) -> str:
+    def _line(self) -> str:
         subject = "answers" if "wrong_answers" in self.content else "judges"
-        return f"Measurement(of {subject}: {len(self.proposals)} proposals)"
+        return f"of {subject}: {len(self.proposals)} proposals"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        return ({"proposal": text} for text in self.proposals)
 
 
 def measure(

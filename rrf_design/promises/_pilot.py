@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rrf_design._shown import Shown
 from rrf_design.checker.promises import prove_policy
 from rrf_design.checks import delivered_node
 from rrf_design.errors import InputError
@@ -48,8 +49,8 @@ Question = tuple[str, str, str]
 """An item, what a person is asked about it, and the text of its row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pilot:
+@dataclass(frozen=True, slots=True, repr=False)
+class Pilot(Shown):
     """What a pilot came to: its policy, or the items whose truth people have to say first."""
 
     document: Mapping[str, Any] | None
@@ -68,6 +69,11 @@ class Pilot:
     def sentence(self) -> str | None:
         """What may be said of the table under this policy."""
         return None if self.document is None else str(prove_policy(self.document).document["sentence"])
+
+    def _line(self) -> str:
+        if self.document is None:
+            return f"{len(self.waiting)} of {self.drawn} labels are missing"
+        return f"{self.policy}: {self.sentence}"
 
     def to_json(self) -> dict[str, Any]:
         """The policy's document; while truths are missing, how many."""

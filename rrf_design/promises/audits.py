@@ -21,6 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrf_design._shown import Shown
 from rrf_design.checker.forms import written
 from rrf_design.checker.promise_words import audit_sentence
 from rrf_design.checker.promises import prove_audit
@@ -48,8 +49,8 @@ NO_TRUTH = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit(Shown):
     """What an audit came to, over the labels up to the first that is missing."""
 
     document: Mapping[str, Any]
@@ -70,6 +71,9 @@ class Audit:
     def sentence(self) -> str:
         """What may be said of what was delivered."""
         return str(prove_audit(self.document).document["sentence"])
+
+    def _line(self) -> str:
+        return f"{len(self.waiting)} labels are missing: {self.sentence}" if self.waiting else self.sentence
 
     def to_json(self) -> dict[str, Any]:
         """The certificate, with the number of labels that are missing."""

@@ -9,7 +9,7 @@ in the user's names, with the certificate.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design._shown import ShownRows
 from rrf_design.documents import sealed
 from rrf_design.verdict import Verdict
 
@@ -256,8 +257,8 @@ class Diagnostics:
     details: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+@dataclass(frozen=True, slots=True, repr=False)
+class Repair(ShownRows):
     """The repaired field and its certificate.
 
     The first six are the keys of the JSON that scripts rely on.
@@ -317,6 +318,21 @@ class Repair:
     """Anchors and relations that contradict the rest: every explanation sets them aside."""
     decided_by: str | None = None
     """The check that states the delivered value; None where no check does."""
+
+    def _line(self) -> str:
+        wrong = ", ".join(self.support) or "no answer"
+        bound = "" if self.error_bound is None else f", within {self.error_bound:.4g}"
+        return f"{self.verdict}: {wrong} wrong{bound}; {self.reason}"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for name, value in self.repaired.items():
+            yield {
+                "node": name,
+                "repaired": None if value is None else list(value),
+                "wrong": name in self.support,
+                "bound": self.bounds.get(name),
+                "unread": self.erased.get(name),
+            }
 
     @property
     def nearest(self) -> Mapping[str, Values | None]:

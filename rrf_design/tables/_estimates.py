@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from rrf_design._shown import Shown
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.models.base import Request, Retry
@@ -22,8 +22,8 @@ from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Estimate(Shown):
     """What a run will take.
 
     `cost` is in the recipe's own unit: `expected` of what is asked in any case, at `most` with all
@@ -48,14 +48,11 @@ class Estimate:
         content |= {"items": self.items, "structures": self.structures, "prices": prices, "notes": list(self.notes)}
         return sealed("rrf-estimate", content)
 
-    def __repr__(self) -> str:
-        return f"Estimate({self.items} items: {self.sentence()})"
+    def _line(self) -> str:
+        return f"{self.items} items: {self.sentence()}"
 
     def sentence(self) -> str:
         return Spending(self.calls, self.tokens, self.money).sentence()
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>"
 
 
 def estimate(

@@ -14,11 +14,11 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rrf_design._shown import ShownRows, axes_of, frame_of
 from rrf_design.documents import FORMATS, Case, sealed, write_junit, write_text, writing
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
@@ -28,7 +28,6 @@ from rrf_design.tables.rows import WORDS, Row, delivered_names, review_ranks
 from rrf_design.texts import cell_json, cell_text, cell_texts, sheet_text
 from rrf_design.verdict import Verdict, table_sentence, worst
 
-SHOWN = 10
 TOGETHER = 1000
 """Rows that are read and written at once."""
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -36,7 +35,7 @@ Rows = Iterable[tuple[Mapping[str, Any], Mapping[Any, Any]]]
 """Each input row with its result, whose keys are those of `delivered_names`."""
 
 
-class Delivery(Mapping[str, Row]):
+class Delivery(Mapping[str, Row], ShownRows):
     """Rows of a data set by id.
 
     `rows` can be gone through again and again, and has one row for each item, in order.
@@ -143,34 +142,22 @@ class Delivery(Mapping[str, Row]):
         """What one may say about all of it."""
         return table_sentence(self.verdicts)
 
-    def __repr__(self) -> str:
+    def _line(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
-        return f"Delivery({self.dataset.table.name!r}, {len(self)} rows: {counts or 'none'})"
+        return f"{self.dataset.table.name!r}, {len(self)} rows: {counts or 'none'}"
 
-    def _repr_html_(self) -> str:
-        """A short table for notebooks: the first items and what they came to."""
+    def _told(self) -> str:
+        return self.sentence()
+
+    def _records(self) -> Iterator[dict[str, Any]]:
         columns = ("id", "answer", "verdict", "bound", "reason")
-        heads = "".join(f"<th>{name}</th>" for name in columns)
-        body = ""
-        for place, row in enumerate(self.rows()):
-            if place == SHOWN:
-                break
-            cells = ("" if getattr(row, name) is None else str(getattr(row, name)) for name in columns)
-            body += "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        more = f"<p>… and {len(self) - SHOWN} more</p>" if len(self) > SHOWN else ""
-        return f"<p>{escape(self.sentence())}</p><table><tr>{heads}</tr>{body}</table>{more}"
+        return ({name: getattr(row, name) for name in columns} for row in self.rows())
 
-
-def frame_of(rows: list[dict[str, Any]], columns: list[str]) -> Any:
-    """Rows as a data frame of whatever is installed: pandas, else polars."""
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if find_spec("pandas") is not None:
-        return import_module("pandas").DataFrame(rows, columns=columns)
-    if find_spec("polars") is not None:
-        return import_module("polars").DataFrame({name: [row[name] for row in rows] for name in columns}, strict=False)
-    raise MissingDependency("a data frame needs pandas or polars: pip install pandas")
+    def plot(self, axes: Any = None) -> Any:
+        """How many rows have each verdict, on matplotlib axes."""
+        drawn = axes_of(axes, across="rows", up="")
+        drawn.barh(list(self.verdicts)[::-1], list(self.verdicts.values())[::-1])
+        return drawn
 
 
 ENDINGS = (".json", *FORMS, ".html", ".xml")

@@ -18,13 +18,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from html import escape
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from rrf_design._shown import ShownRows
 from rrf_design.arguments import seconds_of
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
@@ -38,7 +38,6 @@ from rrf_design.planning.portfolios import Aim, spend
 from rrf_design.planning.registry import plan
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
-from rrf_design.tables.delivered import frame_of
 from rrf_design.workers import shared_out
 from solvers.tasks import active_client
 
@@ -59,8 +58,8 @@ class Speaker(Generic[T]):
     result: T
 
 
-@dataclass(frozen=True, slots=True)
-class ByStructure(Generic[T]):
+@dataclass(frozen=True, slots=True, repr=False)
+class ByStructure(ShownRows, Generic[T]):
     """One result for each structure of a data set, in the order of the table."""
 
     dataset: Dataset
@@ -84,8 +83,12 @@ class ByStructure(Generic[T]):
             "structures": parts,
         }
 
-    def __repr__(self) -> str:
-        return f"ByStructure({self.dataset.table.name!r}: {len(self.dataset)} items, {len(self.speakers)} structures)"
+    def _line(self) -> str:
+        return f"{self.dataset.table.name!r}: {len(self.dataset)} items, {len(self.speakers)} structures"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for speaker in self.speakers:
+            yield {"item": speaker.item, "items": speaker.count, "value": self.value(speaker.result)}
 
 
 def by_structure(dataset: Dataset, solve: Callable[[Problem], T], value: Callable[[T], float]) -> ByStructure[T]:
@@ -193,8 +196,8 @@ class ItemPlan:
         return ", ".join([*self.selected, *asks]) or "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class DatasetPlan(ShownRows):
     """What every item buys.
 
     `value` is how many items reach the goal, or the smallest margin; none does better than
@@ -245,10 +248,8 @@ class DatasetPlan:
         }
         return sealed("rrf-dataset-plan", content)
 
-    def to_frame(self) -> Any:
-        """A data frame with one row for each item."""
-        rows = [{"id": name, **share.to_json()} for name, share in self.items()]
-        return frame_of(rows, ["id", "selected", "cost", "gamma", "reached"])
+    def _records(self) -> Iterator[dict[str, Any]]:
+        return ({"id": name, **share.to_json()} for name, share in self.items())
 
     def sentence(self) -> str:
         count = len(self.dataset)
@@ -261,17 +262,8 @@ class DatasetPlan:
         sure = {"optimal": "proven to be the best", "infeasible": "the goal is out of reach for some: proven"}
         return f"{what} for {self.cost:g}{money} ({sure.get(str(self.status), 'not proven to be best')})"
 
-    def __repr__(self) -> str:
-        return f"DatasetPlan({self.dataset.table.name!r}: {self.sentence()})"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{count}</td><td>{escape(share.bought)}</td><td>{share.cost:g}</td><td>{share.gamma:.4g}</td></tr>"
-            for parts in self.shares.values()
-            for share, count in parts
-        )
-        head = "<tr><th>items</th><th>buy</th><th>cost</th><th>margin</th></tr>"
-        return f"<p>{escape(self.sentence())}</p><table>{head}{rows}</table>"
+    def _line(self) -> str:
+        return f"{self.dataset.table.name!r}: {self.sentence()}"
 
 
 def plan_dataset(

@@ -14,14 +14,16 @@ import pyarrow.parquet
 import pytest
 
 import rrf_design as rrf
+from rrf_design import _shown
+from rrf_design._shown import frame_of
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.promises import read_delivered
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.reporting import write_report
 from rrf_design.responses import parsers
 from rrf_design.responses.open_text import Classes
-from rrf_design.tables import delivered, write_output
-from rrf_design.tables.delivered import Delivery, deliver, frame_of
+from rrf_design.tables import write_output
+from rrf_design.tables.delivered import Delivery, deliver
 from rrf_design.tables.items import Reading, classes_of, field_of, plain, read_answer
 from rrf_design.tables.rows import COLUMNS as DELIVERED
 from rrf_design.tables.rows import Row, Value, delivered_names, repaired_row, reviewed_row, shown_value, unusable_row
@@ -97,10 +99,10 @@ def test_the_document_and_the_notebook(delivery: Delivery, monkeypatch: pytest.M
     assert told["format"] == "rrf-delivery"
     assert [item["id"] for item in told["items"]] == list("012345")
     assert told["items"][5]["rank"] == 1
-    monkeypatch.setattr(delivered, "SHOWN", 2)
+    monkeypatch.setattr(_shown, "FIRST", 2)
     html = delivery._repr_html_()
-    assert "and 4 more" in html
-    monkeypatch.setattr(delivered, "SHOWN", 10)
+    assert "and more" in html
+    monkeypatch.setattr(_shown, "FIRST", 10)
     assert "&lt;b&gt;" in delivery._repr_html_()
     assert "<b>" not in delivery._repr_html_()
 
