@@ -63,8 +63,8 @@ class PriceTable:
         path = Path(given)
         try:
             text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{path}: can't read the price table ({error.strerror})") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: can't read the price table ({error})") from None
         try:
             document = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         except (ValueError, RecursionError) as error:

@@ -103,8 +103,8 @@ def read_records(path: str | Path) -> Iterator[dict[str, Any]]:
     """The entries of a log file; a line that is not an answer is an error with its line number."""
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise InputError(f"{path}: can't read the answer log ({error.strerror})") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't read the answer log ({error})") from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _entry(line, f"{path}, line {number}")

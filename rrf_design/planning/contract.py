@@ -267,6 +267,8 @@ def _from_document(document: Any, problem: Problem | None = None) -> Plan:
 
 def _plan(document: dict[str, Any]) -> Plan:
     told = {key: value for key, value in document.items() if key not in ("format", "version", "least_cost", "reached")}
+    if not isinstance(told["digest"], str) or not isinstance(told["problem"], str):
+        raise ValueError("digest and problem should be texts")
     told["selected"] = tuple(str(name) for name in told["selected"])
     told["status"] = PlanStatus(told["status"])
     told["objective"] = Objective(told["objective"])

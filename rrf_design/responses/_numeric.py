@@ -200,7 +200,7 @@ class _JsonParser(Parser):
     name = "json"
 
     def __init__(self, field: str | Sequence[str], *, dim: int | None = None, decimal: str | None = None) -> None:
-        fields = [field] if isinstance(field, str) else list(field)
+        fields = [field] if isinstance(field, str) else list(field) if isinstance(field, list | tuple) else []
         if not fields or not all(isinstance(entry, str) and entry for entry in fields):
             raise InputError("parser 'json': field must name where the answer stands, as in \"result.total\"")
         size = len(fields) if dim is None else dim

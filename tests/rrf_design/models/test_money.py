@@ -97,6 +97,9 @@ def test_bad_file(tmp_path: Path) -> None:
     path.write_text("[model")
     with pytest.raises(InputError, match="not a price table"):
         PriceTable.load(path)
+    path.write_bytes("[model]".encode("utf-16"))
+    with pytest.raises(InputError, match=r"p.toml: can't read the price table"):
+        PriceTable.load(path)
 
 
 @pytest.mark.parametrize("failures", range(5))

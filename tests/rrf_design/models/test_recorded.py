@@ -131,6 +131,12 @@ def test_round_trip(tmp_path: Path) -> None:
     assert entries[0]["node"] == "n"
 
 
+def test_a_log_that_is_no_utf8(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b"{\xe9}")
+    with pytest.raises(InputError, match=r"log.jsonl: can't read the answer log"):
+        list(read_records(tmp_path / "log.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -328,6 +328,15 @@ def test_a_plan_for_another_problem_is_refused(tmp_path, pairs, clique_and_pair)
         read_plan(tmp_path / "plan.json", clique_and_pair)
 
 
+@pytest.mark.parametrize("digest", [None, 1.5, {}, []])
+def test_a_plan_whose_digest_is_no_text_is_damaged(tmp_path, pairs, digest):
+    write_plan(plan(pairs, budget=1.0, method="greedy"), tmp_path / "plan.json")
+    document = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({**document, "digest": digest}))
+    with pytest.raises(InputError, match="the plan is damaged"):
+        read_plan(tmp_path / "plan.json", pairs)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

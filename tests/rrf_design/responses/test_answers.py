@@ -469,3 +469,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         parsed = parser.parse(text)
         assert parsed.ok == (parsed.status is ParseStatus.PARSED)
         assert parser not in (LITERAL, BARE, CALL, LABEL) or parsed.ok == (parsed.label is not None)
+
+
+@pytest.mark.parametrize("field", [True, 1.5, 7, {}, [], [""], [3]])
+def test_a_json_parser_whose_field_is_no_name_is_refused(field: Any) -> None:
+    with pytest.raises(InputError, match="field must name where the answer stands"):
+        parsers.get({"name": "json", "field": field})
