@@ -22,7 +22,7 @@ import numpy as np
 
 from rrf_design.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
 from rrf_design.errors import InputError
-from rrf_design.rows import estimate_confidence, raised_scatter
+from rrf_design.rows import LARGEST_ENTRY, estimate_confidence, raised_scatter
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -233,7 +233,10 @@ def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise 
     scales = np.concatenate(
         [np.full(problem.node_by_id[name].dim, deviations.get(name, 0.0)) for name in operator.node_ids]
     )
-    sized = abs(operator.matrix).multiply(scales[None, :])
+    with np.errstate(over="ignore"):
+        sized = abs(operator.matrix).multiply(scales[None, :])
+    if max(float(sized.data.max(initial=0.0)), *deviations.values()) > LARGEST_ENTRY:
+        raise InputError(f"sigma of the nodes {', '.join(known)}: too large for floating point beside their rows")
     squares = fsum(float(x) ** 2 for x in sized.data)
     norm2 = min(squares, float(sized.sum(axis=0).max(initial=0.0)) * float(sized.sum(axis=1).max(initial=0.0)))
     wanted = set(operator.premise.wanted(operator.node_ids))

@@ -25,7 +25,7 @@ from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.premise import PLAIN, Premise
-from rrf_design.rows import bare_target, block_entries, family_scale, row_whitener, spd_factor
+from rrf_design.rows import LARGEST_ENTRY, bare_target, block_entries, family_scale, row_whitener, spd_factor
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -271,7 +271,7 @@ def _check_finite(problem: Problem, operator: Operator, given: Array) -> None:
     rows = np.repeat(np.arange(operator.shape[0]), np.diff(operator.matrix.indptr))
     bad = np.concatenate(
         [
-            rows[~np.isfinite(operator.matrix.data)],
+            rows[~(np.abs(operator.matrix.data) <= LARGEST_ENTRY)],
             np.flatnonzero(~np.isfinite(operator.target) & ~np.isnan(given)),
         ]
     )

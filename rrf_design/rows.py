@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+LARGEST_ENTRY = 1e150
+"""Of rows, answers and deviations: squares of larger numbers overflow."""
+
 
 class Entries(NamedTuple):
     """Entries of a matrix of `height` rows as coordinates; repeated places are to be added."""

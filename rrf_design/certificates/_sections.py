@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from itertools import pairwise
-from math import comb
+from math import comb, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -413,7 +413,7 @@ def _concentrated(
 def _spread(norms: NDArray[np.float64], chosen: list[int], k: int) -> float:
     """‖h_S‖₂ − ‖h_Sᶜ‖₂,₁/√k from the norms of h by node."""
     inside = norms[chosen]
-    return float(np.linalg.norm(inside)) - float(norms.sum() - inside.sum()) / float(np.sqrt(k))
+    return float(np.linalg.norm(inside)) - float(norms.sum() - inside.sum()) / sqrt(k)
 
 
 def _spans(record: OperatorRecord) -> list[tuple[int, int]]:

@@ -27,6 +27,7 @@ from rrf_design.errors import InputError
 from rrf_design.noise import Noise, Radius, radius_of
 from rrf_design.repairing.contract import Array, Task, Values, WorkSettings
 from rrf_design.responses.parsed import RECORDED, recorded_response, unread_status
+from rrf_design.rows import LARGEST_ENTRY
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -36,8 +37,6 @@ ROUNDING = 1e-12
 """Of the sizes that are added up in B y − c: the rounding of sums of thousands of terms, less than
 any deliberate ε.
 """
-
-LARGEST = 1e150
 
 
 def make_task(
@@ -74,8 +73,10 @@ def make_task(
     response = operator.stack(filled)
     if np.isnan(operator.target).any():
         operator.syndrome(filled)  # names the anchor whose value is missing
-    if max(float(np.abs(part).max(initial=0.0)) for part in (response, operator.target)) > LARGEST:
-        raise InputError(f"responses or anchor values are beyond {LARGEST:g}, where squares overflow; use other units")
+    if max(float(np.abs(part).max(initial=0.0)) for part in (response, operator.target)) > LARGEST_ENTRY:
+        raise InputError(
+            f"responses or anchor values are beyond {LARGEST_ENTRY:g}, where squares overflow; use other units"
+        )
     syndrome: Array = operator.matrix @ response - operator.target
     sizes = operator.magnitudes @ np.abs(response) + np.abs(operator.target)
     radius = radius_of(problem, operator, noise) if radius is None else radius

@@ -121,6 +121,7 @@ def two(relation: dict[str, Any] | None = None, anchor: dict[str, Any] | None = 
         ({"sigma": 1e-320}, "too large for floating point"),
         ({"transport": {"scale": 1e300}, "sigma": 1e-300}, "too large for floating point"),
         ({"offset": 1e300, "sigma": 1e-300}, "too large for floating point"),
+        ({"transport": {"scale": 1e151}}, "too large for floating point"),  # the square of a row
     ],
 )
 def test_what_a_relation_refuses(bad: dict[str, Any], message: str) -> None:

@@ -131,3 +131,9 @@ def test_two_explanations_are_no_further_apart_than_twice_the_radius_over_the_ma
     radius = found(problem)
     assert isinstance(radius, Radius)
     assert fixed.error_bound == radius.bound(fixed.gamma_lower) == recovery_bound(0.3, fixed.gamma_lower)
+
+
+def test_answers_that_scatter_too_far_for_floats_are_refused() -> None:
+    problem = pair(nodes=[{"id": "a", "sigma": 1e308}, {"id": "b"}])
+    with pytest.raises(InputError, match=r"sigma of the nodes a: too large for floating point"):
+        found(problem)

@@ -269,7 +269,7 @@ def test_results_are_read_only() -> None:
         operator.radii[0] = 1.0
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e308])
+@pytest.mark.parametrize("size", [1e-290, 1e-200, 1e200, 1e290])
 def test_extreme_metrics_and_covariances_stay_exact(size: float) -> None:
     diagonal = [[size, 0.0], [0.0, 1.0]]
     problem = Problem(
