@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
 from rrf_design.market import exact
+from rrf_design.noise import stated_within
 from rrf_design.premise import suspects_of
 from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
@@ -135,12 +136,14 @@ def sole_delivered(problem: Problem) -> str | None:
 
 def decides(problem: Problem, anchor: Anchor, node: str) -> bool:
     """Whether an anchor's value is the value of this node: it is not suspect, states the whole of
-    it, and is not noisy.
+    it, and is not noisy, or not more than is accepted (`delta`).
 
     Where checks may be wrong, whatever does not say `trusted = true` is suspect unless others are
     marked (`suspects_of`).
     """
     if anchor.trusted is False or anchor.rate is not None or not states(anchor, node):
+        return False
+    if problem.delta is not None and stated_within(problem, anchor) > problem.delta:
         return False
     return anchor.trusted is True or not problem.wrong_checks or anchor.id not in suspects_of(problem)
 
@@ -228,11 +231,17 @@ def decided_verdict(anchor: Anchor) -> Verdict:
     return Verdict.CONSISTENT if "verifier" in _kind(anchor) else Verdict.CHECKED
 
 
-def decided_premise(anchor: Anchor) -> str:
-    """What the value of an item rests on that this check has decided."""
+def decided_premise(anchor: Anchor, within: float = 0.0) -> str:
+    """What the value of an item rests on that this check has decided, up to `within`."""
+    off = noise_words(within)
     if "verifier" in _kind(anchor):
-        return f"the verifier is right ({anchor.id})"
-    return f"{anchor.id} is right" + (", which ran the given tests" if "tests" in _kind(anchor) else "")
+        return f"the verifier is right ({anchor.id}){off}"
+    return f"{anchor.id} is right" + (", which ran the given tests" if "tests" in _kind(anchor) else "") + off
+
+
+def noise_words(within: float) -> str:
+    """What a premise about checks adds where rows are noisy."""
+    return f", up to noise of {within:.4g}" if within else ""
 
 
 LONGEST = 4000

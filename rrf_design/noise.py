@@ -22,9 +22,10 @@ import numpy as np
 
 from rrf_design.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
 from rrf_design.errors import InputError
-from rrf_design.rows import LARGEST_ENTRY, estimate_confidence, raised_scatter
+from rrf_design.rows import LARGEST_ENTRY, estimate_confidence, family_scale, raised_scatter
 
 if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor
     from rrf_design.operators import Operator
     from rrf_design.problem import Problem
 
@@ -285,6 +286,22 @@ def _reach(kind: NoiseKind, sigma: float, rows: int, confidence: float) -> float
     return radius(kind, sigma=sigma, rows=rows, confidence=confidence)
 
 
+def stated_within(problem: Problem, anchor: Anchor, rows: NoiseRadius | None = None) -> float:
+    """How far from the truth the value may be that a check without noise of its own states: what is
+    declared of all rows, unless the check is trusted. `rows`: a radius known better than the
+    problem's.
+    """
+    if anchor.trusted:
+        return 0.0
+    if rows is None:
+        reach, dim = problem.epsilon, problem.node_by_id[anchor.nodes[0]].dim
+        if reach is None and problem.sigma is not None:
+            reach = _reach(NoiseKind.CHI, float(problem.sigma), dim, _level(problem, Noise()))
+    else:
+        reach = rows.epsilon if rows.blocks is None else None
+    return 0.0 if not reach else reach / family_scale(problem, anchor) * ROUND_UP
+
+
 def declares_noise(problem: Problem, block: str) -> bool:
     entry = problem.block_by_id[block]
     return entry.sigma is not None or entry.covariance is not None
@@ -312,8 +329,6 @@ def _deviation(problem: Problem, block: str) -> float:
     Whitened rows have variance 1, and w/m of it after weighting; where noise is shared, w in the
     worst direction of all rows together.
     """
-    from rrf_design.rows import family_scale
-
     entry = problem.block_by_id[block]
     scale = sqrt(entry.weight) if block in problem.sharing else family_scale(problem, entry)
     return scale * (1 + 1e-15)

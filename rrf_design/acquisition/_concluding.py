@@ -17,11 +17,14 @@ from rrf_design.checks import (
     decided_verdict,
     decides,
     delivered_node,
+    noise_words,
     quorum,
     sole_delivered,
+    suspect_statements,
 )
 from rrf_design.derive import realised
 from rrf_design.errors import RRFError
+from rrf_design.noise import stated_within
 from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
 
@@ -109,7 +112,8 @@ def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> di
     for anchor in design.problem.anchors:
         entry = state.settled.get(anchor.id)
         if entry is not None and entry.ok and entry.value is not None and decides(design.problem, anchor, node):
-            premise = {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor)}
+            within = stated_within(design.problem, anchor)
+            premise = {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor, within)}
             others = {other.id: None for other in design.problem.nodes}
             wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
             said: dict[str, Any] = {
@@ -117,7 +121,7 @@ def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> di
                 "support": wrong,
                 "alternatives": [],
             }
-            said |= {"bounds": {node: 0.0}, "error_bound": 0.0, "decided_by": anchor.id}
+            said |= {"bounds": {node: within}, "error_bound": within, "decided_by": anchor.id}
             why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
             return {**found, **premise, **said, "reason": why}
     return _by_quorum(design, state, found, node)
@@ -139,6 +143,9 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
     if told is None:
         return found
     value, asked = told
+    within = max(stated_within(problem, anchor) for anchor in suspect_statements(problem, node))
+    if problem.delta is not None and within > problem.delta:
+        return found
     others = {other.id: None for other in problem.nodes}
     why = (
         f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is"
@@ -147,12 +154,12 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
     return {
         **found,
         "verdict": Verdict.CONSISTENT.value,
-        "assumes": agreed_premise(problem, asked),
+        "assumes": agreed_premise(problem, asked) + noise_words(within),
         "repaired": {**others, node: list(value)},
         "support": [],
         "alternatives": [],
-        "bounds": {node: 0.0},
-        "error_bound": 0.0,
+        "bounds": {node: within},
+        "error_bound": within,
         "reason": why,
     }
 

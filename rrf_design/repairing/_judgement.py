@@ -23,7 +23,7 @@ from scipy import sparse
 
 from rrf_design.blocks import Anchor
 from rrf_design.checks import decided_premise, decided_verdict, decides, sole_delivered
-from rrf_design.noise import recovery_bound
+from rrf_design.noise import recovery_bound, stated_within
 from rrf_design.repairing._exact import rows_of, surely_wrong
 from rrf_design.repairing._failures import with_truth
 from rrf_design.repairing.contract import (
@@ -330,13 +330,13 @@ def _deciding_check(task: Task) -> tuple[Anchor, Values] | None:
     return (executed or found)[0] if agree else None
 
 
-def _decided(result: Repair, answered: Values | None, anchor: Anchor, value: Values) -> Repair:
+def _decided(result: Repair, answered: Values | None, anchor: Anchor, value: Values, *, within: float) -> Repair:
     """The repair where a check states the only delivered value: that is the value, whatever was
     answered.
     """
     node = anchor.nodes[0]
-    changes: dict[str, Any] = {"verdict": decided_verdict(anchor), "assumes": decided_premise(anchor)}
-    changes |= {"error_bound": 0.0, "bounds": {node: 0.0}, "decided_by": anchor.id}
+    changes: dict[str, Any] = {"verdict": decided_verdict(anchor), "assumes": decided_premise(anchor, within)}
+    changes |= {"error_bound": within, "bounds": {node: within}, "decided_by": anchor.id}
     if result.verdict.passes:
         return replace(result, repaired={**result.repaired, node: value}, **changes)
     why = f"{anchor.id} states the value; what was answered is {result.verdict}: {result.reason}"
@@ -440,8 +440,11 @@ def finish(
     )
     check = _deciding_check(task)
     if check is not None:
-        node = check[0].nodes[0]
-        result = _decided(result, None if node in one.field.invalid else task.values.get(node), *check)
+        node, radius = check[0].nodes[0], task.radius
+        within = stated_within(task.problem, check[0], None if radius is None else radius.rows)
+        answered = None if node in one.field.invalid else task.values.get(node)
+        if task.problem.delta is None or within <= task.problem.delta:
+            result = _decided(result, answered, *check, within=within)
     return result if one.truth is None else with_truth(one, task, result, estimate)
 
 

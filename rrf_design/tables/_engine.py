@@ -35,7 +35,7 @@ from rrf_design.checks import (
 from rrf_design.derive import field_problems, with_classes
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
-from rrf_design.noise import Noise
+from rrf_design.noise import Noise, stated_within
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RawItem, RecordedAnswers
 from rrf_design.questions.datasets import Dataset
@@ -355,7 +355,9 @@ class TableEngine:
                 value = self._reviewed(template, name, said, {} if parser is None else {node: parser})
                 numbers = value if isinstance(value, tuple | str) else (value,)
                 shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))
-                row = reviewed_row(item.raw.id, anchor, numbers, said=shown, reading=item.readings.get(node))
+                within = stated_within(template.problem, anchor)
+                reading = item.readings.get(node)
+                row = reviewed_row(item.raw.id, anchor, numbers, said=shown, reading=reading, within=within)
                 item.selected = tuple(item.raw.reviews)
                 return replace(row, cost=self._cost(item, item.selected))
         return None

@@ -321,18 +321,20 @@ def repaired_row(name: str, found: RepairLike, *, node: str, parser: Parser | No
     )
 
 
-def reviewed_row(name: str, check: Anchor, value: Any, *, said: Any, reading: Reading | None) -> Row:
+def reviewed_row(
+    name: str, check: Anchor, value: Any, *, said: Any, reading: Reading | None, within: float = 0.0
+) -> Row:
     """The row of an item that a trusted check decides: its value is the value, whatever was
-    answered.
+    answered, up to noise of `within`.
     """
     parsed = None if reading is None else reading.parsed
     same = parsed is not None and value in (parsed.value, parsed.label)
     decided = Value(
         decided_verdict(check),
-        decided_premise(check),
+        decided_premise(check, within),
         answer=said,
         raw=None if reading is None else reading.raw,
-        bound=0.0,
+        bound=within,
         changed=not same,
         reason=f"{check.id} states the value.",
     )

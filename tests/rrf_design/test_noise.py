@@ -126,7 +126,7 @@ def test_two_explanations_are_no_further_apart_than_twice_the_radius_over_the_ma
     assert recovery_bound(0.0, 0.5) == 0.0
     for epsilon, lower in ((0.1, 0.3), (1.0, 3.0), (1e-9, 0.7)):
         assert Fraction(recovery_bound(epsilon, lower)) >= 2 * Fraction(epsilon) / Fraction(lower)
-    problem = pair(epsilon=0.3, k=1, deliver=["a"])
+    problem = pair(epsilon=0.3, k=1, deliver=["b"])
     fixed = rrf.repair(problem, {"a": 1.0, "b": 1.0})
     radius = found(problem)
     assert isinstance(radius, Radius)

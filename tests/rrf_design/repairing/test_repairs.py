@@ -528,3 +528,26 @@ def test_a_given_amplitude_is_the_premise_in_place_of_the_declared_one():
     found = rrf.repair(declared(amplitude=500.0), {"a": 100, "b": 105, "c": 100}, amplitude=1.0)
     assert found.verdict == "contradicted"
     assert "at most 1 long" in found.assumes
+
+
+@pytest.mark.parametrize("noise", [{"epsilon": 0.3}, {"sigma": 0.1}])
+def test_a_check_decides_a_value_no_better_than_its_rows_are(noise):
+    """Rows may be off by epsilon, that of the check too: checked, and not with an error of 0."""
+    content = {
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "relations": [{"id": "r", "tail": "a", "head": "b"}],
+        "deliver": ["a"],
+    }
+
+    def fixed(**settings):
+        anchor = {"id": "x", "node": "a", "value": 1.0, **settings.pop("anchor", {})}
+        return rrf.repair(rrf.Problem(**content, anchors=[anchor], **settings), {"a": 1.1, "b": 1.0})
+
+    noisy = fixed(**noise)
+    assert (noisy.verdict, noisy.decided_by) == ("checked", "x")
+    assert noisy.bounds["a"] == noisy.error_bound > 0.1
+    assert "x is right, up to noise of " in noisy.assumes
+    assert fixed(delta=0.05, **noise).decided_by is None  # too noisy to decide what was asked for
+    assert fixed(anchor={"trusted": True}, **noise).error_bound == 0.0
+    assert fixed(anchor={"weight": 0.25}, **noise).error_bound == pytest.approx(2 * noisy.error_bound)
+    assert fixed().error_bound == 0.0
