@@ -42,7 +42,8 @@ def knapsack(gains: Array, prices: Array, budget: float | None) -> float:
     if budget is None:
         return float(gains.sum()) * up
     ratio = np.full(len(gains), np.inf)
-    np.divide(gains, prices, out=ratio, where=prices > 0)
+    with np.errstate(over="ignore"):  # infinite is what the ratio of a price of nothing is
+        np.divide(gains, prices, out=ratio, where=prices > 0)
     order = np.argsort(-ratio, kind="stable")
     left = budget * up - np.concatenate([[0.0], np.cumsum(prices[order])[:-1]])
     share = np.ones(len(order))
