@@ -99,6 +99,7 @@ def estimate(
     for item in dataset.items_in_order():
         example, prompts, silent = dataset.structures[item.structure].example, item.prompts, item.silent
         blank += bool(silent)
+        further = example.structure.market.asks.values()
         for node in example.nodes:
             if node.id not in prompts or node.id in silent:
                 continue
@@ -108,9 +109,11 @@ def estimate(
                 elsewhere.add(spec)
             limit = node.max_tokens or entry.get("max_tokens") or Request("?").max_tokens
             request = Request(prompts[node.id], system=node.system, max_tokens=limit)
-            tallies.setdefault(spec, CallTally()).add(request, always=node.cost is None, attempts=tries)
+            tally = tallies.setdefault(spec, CallTally())
+            for included in (True, *(ask.included for ask in further if ask.node == node.id)):
+                tally.add(request, always=node.cost is None and included, attempts=tries)
         asked += _cost(example, [n.id for n in example.nodes if n.cost is None and n.id not in silent])
-        on_sale += _cost(example, example.resolve("all"))
+        on_sale += _cost(example, [*example.resolve("all"), *example.structure.market.asks])
     known = {name: _price(name, tally, table, elsewhere) for name, tally in tallies.items()}
     found = Spending.of(tallies, known)
     return Estimate(

@@ -103,3 +103,19 @@ def test_amounts_are_written_for_people(value: float | None, shown: str) -> None
 
 def test_the_json_is_strict(run: Run, recipe: Path) -> None:
     json.loads(run("estimate", "rrf.toml", "--json").out, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_questions_that_are_asked_again_are_counted() -> None:
+    """A node with repeats is asked so often; one whose further asks are on sale up to its most."""
+    import rrf_design as rrf
+
+    nodes = [
+        {"id": "a", "prompt": "{{ x }}?", "price": 0.5},
+        {"id": "b", "prompt": "{{ x }}, is it?", "sigma": 1.0, "repeats": 2, "again": 0.25, "most_repeats": 4},
+        {"id": "c", "prompt": "{{ x }} it is?", "cost": 0.75, "sigma": 1.0, "repeats": 3},
+    ]
+    relations = [{"id": "r", "tail": "a", "head": "b"}, {"id": "s", "tail": "b", "head": "c"}]
+    data = rrf.dataset({"nodes": nodes, "relations": relations}, [{"x": 1}, {"x": 2}])
+    found = rrf.estimate(data, "embedded", attempts=1)
+    assert (found.calls.expected, found.calls.most) == (6.0, 16.0)
+    assert (found.cost.expected, found.cost.most) == (1.0, 2 * (0.5 + 0.75 + 2 * 0.25))
