@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
-from scenarios.kit import Context, Done, Part, Report, Scenario, groups, rows_of
-from scenarios.kit.association import Interval, cluster_bootstrap
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario, column, groups, rows_of, summary, where
+from scenarios.kit.association import cluster_bootstrap
 from scenarios.real_model import fields, work
 from scenarios.real_model.fields import same
 from scenarios.real_model.market import QUERIES, Play, answer, buy, vote, vote_play
@@ -88,8 +87,8 @@ def _log(context: Context) -> str:
 def report(context: Context, done: Sequence[Done]) -> Report:
     rows = rows_of(done)
     policies = [name for (name,) in groups(rows, "policy")]
-    summary = [_summary(rows, k, policy, context["bootstrap"]) for k in context["k"] for policy in policies]
-    first = {(s["k"], s["policy"]): s for s in summary}
+    table = [_summary(rows, k, policy, context["bootstrap"]) for k in context["k"] for policy in policies]
+    first = {(s["k"], s["policy"]): s for s in table}
     cheaper = [
         (k, policy)
         for k in context["k"]
@@ -99,15 +98,10 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     sure = any(entry["certified"] == 1.0 for (_, policy), entry in first.items() if policy != "optimal")
     always = [key for key in cheaper if first[key]["certified"] == 1.0]
     as_often = [key for key in cheaper if first[key]["certified"] >= first[key[0], "optimal"]["certified"]]
-    saved = [
-        (first[k, "random"]["mean_cost"] - first[k, "greedy"]["mean_cost"], first[k, "random"]["mean_cost"])
-        for k in context["k"]
-    ]
-    gains = "; ".join(
-        f"k = {k}: {gain:.2f} of {whole:.2f} calls saved" for k, (gain, whole) in zip(context["k"], saved, strict=True)
-    )
+    costs = {k: (first[k, "random"]["mean_cost"], first[k, "greedy"]["mean_cost"]) for k in context["k"]}
+    gains = "; ".join(f"k = {k}: {one - other:.2f} of {one:.2f} calls saved" for k, (one, other) in costs.items())
     broken = sum(r["certified"] and r["within_budget"] and not r["right"] for r in rows)
-    voting = [s["certified"] for s in summary if s["policy"] == VOTING]
+    voting = column(where(table, policy=VOTING), "certified")
     page = context.page()
     page.answer = _answer(context, first)
     page.check(
@@ -117,10 +111,10 @@ def report(context: Context, done: Sequence[Done]) -> Report:
         unless=not sure and "no policy certifies every item: of some items not one answer can be read",
     )
     page.check("as-often", not as_often, _cheaper(as_often))
-    page.at_full("witness", all(gain > 0 for gain, _ in saved), gains)
+    page.at_full("witness", all(one > other for one, other in costs.values()), gains)
     page.none("promise", broken, "certified answers wrong although at most k answers were")
     page.check("voting", max(voting) == 0.0, f"voting reaches the certified bound on {max(voting):.0%} of items")
-    page.table("summary", summary)
+    page.table("summary", table)
     page.table("plays", rows, shown=14)
     for k in context["k"]:
         page.bars(
@@ -139,11 +133,11 @@ def _cheaper(found: Sequence[tuple[int, str]]) -> str:
     return f"cheaper on average than the optimal plan: {listed or 'none'}"
 
 
-def _summary(rows: Sequence[Mapping[str, Any]], k: int, policy: str, draws: int) -> dict[str, Any]:
-    group = [r for r in rows if (r["k"], r["policy"]) == (k, policy)]
-    kept = [r for r in group if r["certified"] and r["within_budget"]]
-    costs = np.array([r["cost"] for r in group])
-    interval = _interval(costs, draws)
+def _summary(rows: Rows, k: int, policy: str, draws: int) -> Row:
+    group = where(rows, k=k, policy=policy)
+    kept = where(group, certified=True, within_budget=True)
+    costs = np.array(column(group, "cost"))
+    interval = cluster_bootstrap(lambda i: float(costs[i].mean()), range(len(costs)), draws=draws)
     return {
         "k": k,
         "target": group[0]["target"],
@@ -152,15 +146,9 @@ def _summary(rows: Sequence[Mapping[str, Any]], k: int, policy: str, draws: int)
         "mean_cost": float(costs.mean()),
         "low": interval.low,
         "high": interval.high,
-        "certified": float(np.mean([r["certified"] for r in group])),
-        "right": float(np.mean([r["right"] for r in group])),
-        "certified_within_budget": len(kept),
-        "right_of_those": float(np.mean([r["right"] for r in kept])) if kept else None,
+        **summary(group, "certified=mean right=mean"),
+        **summary(kept, "certified_within_budget=count right_of_those=mean:right"),
     }
-
-
-def _interval(values: NDArray[Any], draws: int) -> Interval:
-    return cluster_bootstrap(lambda i: float(values[i].mean()), range(len(values)), draws=draws)
 
 
 def _answer(context: Context, first: Mapping[tuple[int, str], Mapping[str, Any]]) -> str:

@@ -9,17 +9,15 @@ published, never a text.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rrf_design.errors import InputError
 from rrf_design.responses import parsers
 from rrf_design.responses.parsers import written_forms
+from scenarios.data_set_promises.panels import zipped_rows
 from scenarios.kit import Context, Done, Part, Report, Scenario, Table, totals
 
 _SHARE, _MISREAD = 0.99, 0.001
@@ -77,9 +75,9 @@ def _recorded(entry: Recorded, folder: Path, most: int | None) -> dict[str, Any]
     by our reading and by the other.
     """
     parser = parsers.get({key: value for key, value in entry.parser.items() if key != "as"})
-    truth = {row["id"]: _canonical(row["gold"], entry) for row in _rows(folder / f"{entry.truth}.table.jsonl.gz")}
+    truth = {row["id"]: _canonical(row["gold"], entry) for row in zipped_rows(folder / f"{entry.truth}.table.jsonl.gz")}
     counts: Counter[str] = Counter()
-    for number, row in enumerate(_rows(folder / f"{entry.name}.answers.jsonl.gz")):
+    for number, row in enumerate(zipped_rows(folder / f"{entry.name}.answers.jsonl.gz")):
         if most is not None and number >= most:
             break
         if row["text"] is None:  # there was no answer to read
@@ -125,15 +123,6 @@ def _same(one: str | float, other: str | float) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return abs(one - other) <= 1e-5 * max(1.0, abs(other))  # the folder has six decimals
     return one == other
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as stream:
-            for line in stream:
-                yield json.loads(line)
-    except (OSError, ValueError) as error:
-        raise InputError(f"answer-readings: {path.name} of the folder of answers can't be read ({error})") from None
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:

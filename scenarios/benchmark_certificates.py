@@ -1,12 +1,5 @@
 """What verification costs: `verify` of a whole certificate against the margin solve it re-proves,
 in turns, on one thread.
-
-The solve is `solvers.margin` on the bare matrix; verification is everything from the form and the
-digest of the document to the last support, by code that imports nothing of the solver. A
-certificate of a hundred thousand nodes is read from its files. The cost of rigour is the share of a
-solve that its own proofs take. Fields with large supports, which plain enumeration can't follow,
-are solved and verified once each, in processor time: those of the margin's benchmark, and some with
-units or where half of all values are delivered.
 """
 
 from __future__ import annotations
@@ -179,4 +172,4 @@ def _wide_answer(wide: Sequence[dict[str, Any]]) -> str:
     )
 
 
-SCENARIO = Scenario.declared("benchmark-certificates", parts, run, report, about=__doc__ or "", serial=True)
+SCENARIO = Scenario.declared("benchmark-certificates", parts, run, report, serial=True)

@@ -1,11 +1,5 @@
 """How much faster exact repair is than the loop it replaces: least squares over every support
 (paper, "The ideal residual decoder").
-
-Both sides answer the same question from the same matrix, in turns, in one process and on one
-thread: which at most k nodes explain the syndrome? The support search starts from the bare matrix
-each time (that figure is judged; what it takes with the design prepared is published beside it) and
-also proves in exact arithmetic that no other support explains it; the loop only finds the best one.
-Where the loop would take hours it does a fair sample of its supports.
 """
 
 from __future__ import annotations
@@ -239,4 +233,4 @@ def _figure(name: str, row: dict[str, Any]) -> Benchmark:
     )
 
 
-SCENARIO = Scenario.declared("benchmark-repair", parts, run, report, about=__doc__ or "", serial=True)
+SCENARIO = Scenario.declared("benchmark-repair", parts, run, report, serial=True)

@@ -1,15 +1,5 @@
 """What the acquisition loop costs beside the models it asks: purchases a second, our share of a
 real run, the sandbox.
-
-The scripted model answers at once, so a run with it is all ours: planning, witnesses, margins,
-intents, settlements and repair. The embedded model shows what is left of that when answers take
-their time. Rates are per second of processor time of the one process that runs the loop, so that
-other programs on the machine don't count; wall time is published beside them.
-
-Live runs are measured against a chat server on loopback
-(`scenarios.benchmark_acquisition.live_runs`): how much of the ideal throughput is reached, what a
-call costs in processor time, and what becomes of 10,000 items whose server delays, throttles,
-fails, cuts and is away for ten seconds.
 """
 
 from __future__ import annotations
@@ -277,4 +267,4 @@ def _rate(schedule: str, rounds: Sequence[dict[str, Any]]) -> Benchmark:
     )
 
 
-SCENARIO = Scenario.declared("benchmark-acquisition", parts, run, report, about=__doc__ or "", serial=True)
+SCENARIO = Scenario.declared("benchmark-acquisition", parts, run, report, serial=True)

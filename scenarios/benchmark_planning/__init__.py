@@ -5,7 +5,7 @@ portfolios in a minute.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -13,14 +13,8 @@ import numpy as np
 
 from rrf_design.planning import Evaluator, Order, Tracked, plan, portfolio
 from rrf_design.problem import Problem
-from scenarios.benchmark_planning.larger_plans import (
-    larger_figures,
-    larger_parts,
-    larger_table,
-    run_frontier,
-    run_larger,
-)
-from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario, seconds
+from scenarios.benchmark_planning.larger_plans import larger_figures, larger_parts, run_frontier, run_larger
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, column, seconds, values, where
 from scenarios.planner_comparison import random_field
 from solvers import margin
 
@@ -30,16 +24,9 @@ def parts(context: Context) -> list[Part]:
     return [*optimal, {"kind": "gap"}, {"kind": "greedy"}, {"kind": "portfolio"}, *larger_parts(context)]
 
 
-def run(context: Context, part: Part) -> dict[str, Any]:
-    work = {
-        "optimal": _optimal,
-        "gap": _gap,
-        "greedy": _greedy,
-        "portfolio": _portfolio,
-        "larger": run_larger,
-        "larger-frontier": run_frontier,
-    }[part["kind"]]
-    return work(context, part)
+def run(context: Context, part: Part) -> Row:
+    work = {"optimal": _optimal, "gap": _gap, "greedy": _greedy, "portfolio": _portfolio, "larger": run_larger}
+    return work.get(part["kind"], run_frontier)(context, part)
 
 
 def _optimal(context: Context, part: Part) -> dict[str, Any]:
@@ -122,36 +109,31 @@ def _item(rng: Any, number: int) -> Problem:
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:
-    optimal = {k: [d.value for d in done if d.part["kind"] == "optimal" and d.part["k"] == k] for k in (1, 2)}
-    gap, greedy, shared = (
-        next(d.value for d in done if d.part["kind"] == kind) for kind in ("gap", "greedy", "portfolio")
-    )
+    optimal = {k: values(done, kind="optimal", k=k) for k in (1, 2)}
+    (gap,), (greedy,), (shared,) = (values(done, kind=kind) for kind in ("gap", "greedy", "portfolio"))
     figures = []
-    for k, values in optimal.items():
-        proved = sum(v["status"] == "optimal" for v in values)
-        worst = max(v["gap"] for v in values)
+    for k, found in optimal.items():
+        tries, times = column(found, "evaluations"), column(found, "seconds")
+        proved = f"{len(where(found, status='optimal'))} of {len(found)} proven"
         figures += [
             Benchmark(
                 f"evaluations-{k}",
                 f"proof of optimality, k = {k}",
                 "exact margin evaluations",
-                median(v["evaluations"] for v in values),
-                unit="evaluations",
+                median(tries),
+                "evaluations",
                 at_most=1000.0,
-                detail=(
-                    f"{proved} of {len(values)} proven, worst gap {worst:.2g}; "
-                    f"{sum(v['evaluations'] <= 1000 for v in values)} of {len(values)} draws within 1,000, "
-                    f"the longest {max(v['evaluations'] for v in values):.0f}"
-                ),
+                detail=f"{proved}, worst gap {max(column(found, 'gap')):.2g}; {sum(n <= 1000 for n in tries)} of"
+                f" {len(found)} draws within 1,000, the longest {max(tries):.0f}",
             ),
             Benchmark(
                 f"seconds-{k}",
                 f"proof of optimality, k = {k}",
                 "wall clock",
-                median(v["seconds"] for v in values),
-                unit="s",
+                median(times),
+                "s",
                 at_most=5.0,
-                detail=f"slowest {max(v['seconds'] for v in values):.3g} s",
+                detail=f"slowest {max(times):.3g} s",
             ),
         ]
     figures += [
@@ -160,7 +142,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             f"{context['large']} nodes, {3 * context['large']} candidates, k = 1, one minute",
             "the proven bound",
             100 * gap["gap"],
-            unit="%",
+            "%",
             at_most=1.0,
             detail=f"{gap['status']} after {gap['seconds']:.3g} s",
         ),
@@ -169,7 +151,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             f"greedy step on {context['sparse']} nodes",
             "a margin from scratch",
             100 * greedy["step"] / greedy["cold"],
-            unit="%",
+            "%",
             at_most=2.0,
             detail=f"{greedy['steps']} purchases; cold margin {greedy['cold']:.3g} s",
         ),
@@ -178,7 +160,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
             f"{context['items']} items with ten candidates each",
             "wall clock, two processes",
             shared["seconds"],
-            unit="s",
+            "s",
             at_most=60.0,
             detail=f"{shared['status']}, smallest margin {shared['value']:.6g}",
         ),
@@ -187,13 +169,12 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     page = context.page()
     page.answer = _answer(context, optimal, greedy, shared)
     page.benchmark(figures)
-    page.tables.append(larger_table(done))
+    larger = [{**d.part, **d.value} for d in done if d.part["kind"] == "larger"]
+    page.table("larger", [{name: cell for name, cell in row.items() if name != "kind"} for row in larger])
     return page
 
 
-def _answer(
-    context: Context, optimal: dict[int, list[dict[str, Any]]], greedy: dict[str, Any], shared: dict[str, Any]
-) -> str:
+def _answer(context: Context, optimal: Mapping[int, list[Row]], greedy: Row, shared: Row) -> str:
     proofs = " and ".join(
         f"{median(v['seconds'] for v in values):.2g} s at k = {k} (as long as"
         f" {median(v['evaluations'] for v in values):,.0f} exact margins,"

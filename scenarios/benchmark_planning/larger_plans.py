@@ -20,7 +20,7 @@ import numpy as np
 
 from rrf_design.planning import frontier, plan
 from rrf_design.problem import Problem
-from scenarios.kit import Benchmark, Context, Done, Part, Table
+from scenarios.kit import Benchmark, Context, Done, Part, column, values, where
 
 METHODS = ("auto", "witness-cuts", "greedy")
 
@@ -142,53 +142,40 @@ def run_frontier(context: Context, part: Part) -> dict[str, Any]:
 
 def larger_figures(context: Context, done: Sequence[Done]) -> list[Benchmark]:
     """The gap of every instance beside that of the others, and the frontier."""
-    figures = []
+    figures, within = [], f"{context['larger-seconds']:g} s"
     for instance in INSTANCES:
-        by_method = {
-            method: [d.value for d in done if d.part.get("instance") == instance.key and d.part["method"] == method]
-            for method in instance.methods
-        }
-        mine = by_method["auto"]
-        others = ", ".join(
-            f"{method}: {_median_gap(values):.3g} % on the first"
-            for method, values in by_method.items()
-            if method != "auto"
-        )
+        mine, *rest = (values(done, instance=instance.key, method=method) for method in instance.methods)
+        beside = zip(instance.methods[1:], rest, strict=True)
+        others = ", ".join(f"{name}: {_median_gap(found):.3g} % on the first" for name, found in beside)
+        solved = len(where(mine, status="optimal"))
         figures.append(
             Benchmark(
                 instance.key,
-                f"{instance.words}, {context['larger-seconds']:g} s",
+                f"{instance.words}, {within}",
                 "the proven bound; worst of the draws",
                 max(_gap(v) for v in mine),
-                unit="%",
+                "%",
                 at_most=instance.asked,
-                detail=f"{sum(v['status'] == 'optimal' for v in mine)} of {len(mine)} optimal, median "
-                f"{_median_gap(mine):.3g} % in {median(v['seconds'] for v in mine):.3g} s "
-                f"({median(v['processor'] for v in mine):.3g} s of one core)" + (f"; {others}" if others else ""),
+                detail=f"{solved} of {len(mine)} optimal, median "
+                f"{_median_gap(mine):.3g} % in {median(column(mine, 'seconds')):.3g} s "
+                f"({median(column(mine, 'processor')):.3g} s of one core)" + (f"; {others}" if others else ""),
             )
         )
         if instance.key == MOSTLY:
-            figures.append(
-                Benchmark(
-                    f"{MOSTLY}-optimal",
-                    f"{instance.words}, {context['larger-seconds']:g} s",
-                    "all draws",
-                    100 * sum(v["status"] == "optimal" for v in mine) / len(mine),
-                    unit="% optimal",
-                    at_least=50.0,
-                )
-            )
-    curve = next(d.value for d in done if d.part["kind"] == "larger-frontier")
+            share = 100 * solved / len(mine)
+            words = f"{instance.words}, {within}"
+            figures.append(Benchmark(f"{MOSTLY}-optimal", words, "all draws", share, "% optimal", at_least=50.0))
+    (found,) = values(done, kind="larger-frontier")
+    end = "complete" if found["complete"] else "not complete"
     figures.append(
         Benchmark(
             "larger-frontier",
-            f"frontier of 200 nodes, k = 1, {context['larger-seconds']:g} s",
+            f"frontier of 200 nodes, k = 1, {within}",
             "the points it found",
-            100 * curve["proven"] / max(curve["points"], 1),
-            unit="% proven",
+            100 * found["proven"] / max(found["points"], 1),
+            "% proven",
             at_least=100.0,
-            detail=f"{curve['proven']} of {curve['points']} points proven, "
-            f"{'complete' if curve['complete'] else 'not complete'} after {curve['seconds']:.3g} s",
+            detail=f"{found['proven']} of {found['points']} points proven, {end} after {found['seconds']:.3g} s",
         )
     )
     return figures
@@ -200,11 +187,3 @@ def _gap(value: dict[str, Any]) -> float:
 
 def _median_gap(values: Sequence[dict[str, Any]]) -> float:
     return median(_gap(v) for v in values)
-
-
-def larger_table(done: Sequence[Done]) -> Table:
-    """Every run."""
-    rows = [{**d.part, **d.value} for d in done if d.part["kind"] == "larger"]
-    for row in rows:
-        del row["kind"]
-    return Table.of("larger", rows)

@@ -1,13 +1,5 @@
 """What a large table costs: a plan for a hundred thousand items, the repair of a million, and the
 same on several machines.
-
-Every piece of work runs in a process of its own (`scenarios.benchmark_tables.works`), which says
-what it took of processor time and memory. The million is repaired twice, side by side: by one
-process from end to end, and by one that is killed half-way (SIGKILL, in the middle of a chunk) and
-another that goes on from the rows that were kept; the two delivered tables are compared byte by
-byte. A tenth of it shows whether memory grows with the table. Planning is held against the plain
-rule that is right where each item that reaches its goal counts one: the cheapest first. Worker
-processes are Dask's, on this machine.
 """
 
 from __future__ import annotations
@@ -240,4 +232,4 @@ def _answer(page: Report, plan: Mapping[str, Any], repair: Mapping[str, Any], it
     )
 
 
-SCENARIO = Scenario.declared("benchmark-tables", parts, run, report, about=__doc__ or "", serial=True)
+SCENARIO = Scenario.declared("benchmark-tables", parts, run, report, serial=True)

@@ -1,11 +1,4 @@
-"""Is this version slower than another one? The same works done by both, in turns, in one run.
-
-Each work runs in two processes, one with this checkout and one with the other, on one thread, and
-they take turns; what is compared is the processor time each process uses, so that other programs on
-the machine don't count. Name the other checkout with --set before=FOLDER (git worktree add FOLDER
-REVISION makes one; what it needs beside this version's packages must be installed). Without it this
-version is held against itself, which shows how far equal things seem apart, and nothing is judged.
-"""
+"""Is this version slower than another one? The same works done by both, in turns, in one run."""
 
 from __future__ import annotations
 
@@ -136,4 +129,4 @@ def _row(value: Row) -> Row:
     }
 
 
-SCENARIO = Scenario.declared("benchmark-versions", parts, run, report, about=__doc__ or "", serial=True)
+SCENARIO = Scenario.declared("benchmark-versions", parts, run, report, serial=True)

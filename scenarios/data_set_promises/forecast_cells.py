@@ -34,7 +34,7 @@ from rrf_design.risk.orders import DISCOUNT
 from scenarios.data_set_promises.boards import Board, own_family
 from scenarios.data_set_promises.drawn_panels import drawn_panel
 from scenarios.data_set_promises.panels import folder_of, read_panel
-from scenarios.data_set_promises.splits import CONFIDENCE, SHARES, CountTests, OrderItems, PromiseCell
+from scenarios.data_set_promises.splits import CONFIDENCE, SHARES, CountTests, OrderItems, PromiseCell, cheapest
 from scenarios.kit import Context, Part, Report, Rows
 
 RISKS = (0.05, 0.02, 0.01)
@@ -168,7 +168,7 @@ class _Orders:
         )
         counts = board.wrong[pilot].sum(axis=0)
         here, everywhere = board.cost[pilot].mean(axis=0), board.cost.mean(axis=0)
-        plain = _cheapest(
+        plain = cheapest(
             tests.proven(counts, staggered(self.chains, tests.limit, tests.scope, confidence=CONFIDENCE)), here, check
         )
         shares = np.array([float(q) for q in SHARES])[:, None]
@@ -176,7 +176,7 @@ class _Orders:
         here_too = (here + shares * check * (~board.checked[pilot]).mean(axis=0)).ravel()
         all_too = (everywhere + shares * check * (~board.checked).mean(axis=0)).ravel()
         chain = self._likely(risk, len(pilot), usable)
-        diluted = _cheapest(tests.proven(counts, fixed_sequence(chain), usable), here_too, check) if chain else None
+        diluted = cheapest(tests.proven(counts, fixed_sequence(chain), usable), here_too, check) if chain else None
         return (
             check if plain is None else float(everywhere[plain]),
             check if diluted is None else float(all_too[diluted]),
@@ -197,8 +197,3 @@ class _Orders:
 
 def _provable(limit: Limit, q: Fraction, labels: int, level: Fraction) -> bool:
     return passing_count(Limit(limit.share / (1 - q), among=Among.ALL), Scope(Statement.FRESH, labels), level) >= 0
-
-
-def _cheapest(places: Sequence[int], price: NDArray[np.float64], check: float) -> int | None:
-    cheaper = [place for place in places if price[place] < check]
-    return min(cheaper, key=lambda place: float(price[place])) if cheaper else None

@@ -80,10 +80,10 @@ def read_codes(folder: Path, kept: str, nodes: Sequence[str]) -> tuple[Codes, Co
     """Answers (items, nodes) and gold (items,) of the set of answers called `kept`, in the order of
     its table; the folder's `value` column is the reading.
     """
-    truth = {str(row["id"]): _key(row["gold"]) for row in _rows(folder / f"{kept}.table.jsonl.gz")}
+    truth = {str(row["id"]): _key(row["gold"]) for row in zipped_rows(folder / f"{kept}.table.jsonl.gz")}
     place = {node: index for index, node in enumerate(nodes)}
     values: dict[str, list[str | None]] = {item: [None] * len(nodes) for item in truth}
-    for row in _rows(folder / f"{kept}.answers.jsonl.gz"):
+    for row in zipped_rows(folder / f"{kept}.answers.jsonl.gz"):
         if row["node"] in place and str(row["item"]) in values and row["status"] == "ok":
             values[str(row["item"])][place[row["node"]]] = _key(row["value"])
     answers = np.full((len(values), len(nodes)), UNREADABLE, dtype=np.int64)
@@ -99,7 +99,7 @@ def read_codes(folder: Path, kept: str, nodes: Sequence[str]) -> tuple[Codes, Co
 
 def gold_keys(folder: Path, kept: str) -> list[str]:
     """The gold values of a set of answers, in the order of its table."""
-    return [_key(row["gold"]) for row in _rows(folder / f"{kept}.table.jsonl.gz")]
+    return [_key(row["gold"]) for row in zipped_rows(folder / f"{kept}.table.jsonl.gz")]
 
 
 def nodes_of_set(folder: Path, kept: str) -> list[str]:
@@ -107,7 +107,7 @@ def nodes_of_set(folder: Path, kept: str) -> list[str]:
     such set.
     """
     path = folder / f"{kept}.answers.jsonl.gz"
-    return list(dict.fromkeys(str(row["node"]) for row in _rows(path))) if path.is_file() else []
+    return list(dict.fromkeys(str(row["node"]) for row in zipped_rows(path))) if path.is_file() else []
 
 
 def price_list(folder: Path) -> dict[str, float]:
@@ -126,10 +126,10 @@ def _key(value: Any) -> str:
     return repr(float(value)) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value).strip()
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def zipped_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as stream:
             for line in stream:
                 yield json.loads(line)
-    except OSError as error:
-        raise InputError(f"{path.name}: can't be read ({error.strerror or error})") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path.name}: can't be read ({getattr(error, 'strerror', None) or error})") from None

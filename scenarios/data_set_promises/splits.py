@@ -170,7 +170,7 @@ def chosen_by(
 ) -> int | None:
     """The cheapest proven ladder of the board; None where everything is to be checked."""
     counts, price = board.wrong[pilot].sum(axis=0), board.cost[pilot].mean(axis=0)
-    return _cheapest(tests.proven(counts, order), price, cell.check)
+    return cheapest(tests.proven(counts, order), price, cell.check)
 
 
 def _play(
@@ -204,7 +204,7 @@ def _play(
         found[method] = _result(tried, cell, rest, chosen_by(tried, cell, tests, pilot, order))
     possible = np.flatnonzero(totals <= tests.limit.share * len(board.panel.gold))
     found["best in hindsight"] = _result(
-        board, cell, rest, _cheapest(possible.tolist(), board.cost.mean(axis=0), cell.check)
+        board, cell, rest, cheapest(possible.tolist(), board.cost.mean(axis=0), cell.check)
     )
     if brief:
         return found
@@ -223,7 +223,7 @@ def _play(
     price = board.cost[pilot].mean(axis=0)
     untested = np.flatnonzero(counts <= tests.limit.share * cell.labels)
     found["cheapest with pilot risk ≤ r, untested"] = _result(
-        board, cell, rest, _cheapest(untested.tolist(), price, cell.check)
+        board, cell, rest, cheapest(untested.tolist(), price, cell.check)
     )
     for method, outcome in boards.rules.play(pilot, cell.risk, lambda count: tests.evidence(count).claim).items():
         found[method] = _judged(outcome.checked, outcome.wrong, outcome.cost, rest, cell)
@@ -255,7 +255,7 @@ def _slice(policy: Replay, places: NDArray[np.int64]) -> Replay:
     )
 
 
-def _cheapest(places: Sequence[int], price: NDArray[np.float64], check: float) -> int | None:
+def cheapest(places: Sequence[int], price: NDArray[np.float64], check: float) -> int | None:
     """The cheapest of these on the pilot; None where checking everything is no dearer."""
     cheaper = [place for place in places if price[place] < check]
     return min(cheaper, key=lambda place: float(price[place])) if cheaper else None
@@ -305,7 +305,7 @@ def _diluted(
     here = (
         board.cost[pilot].mean(axis=0) + shares[:, None] * cell.check * (~board.checked[pilot]).mean(axis=0)
     ).ravel()
-    chosen = _cheapest(proven, here, cell.check)
+    chosen = cheapest(proven, here, cell.check)
     if chosen is None:
         return Result(1.0, 1.0, kept=True, outside=True, everything=True)
     share, ladder = divmod(chosen, len(board.played))

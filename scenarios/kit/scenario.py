@@ -165,7 +165,6 @@ class Scenario:
         *,
         full: Mapping[str, Any] | None = None,
         quick: Mapping[str, Any] | None = None,
-        about: str = "",
         expected: tuple[Expectation, ...] = (),
         serial: bool = False,
     ) -> Scenario:
@@ -183,7 +182,7 @@ class Scenario:
             run=run,
             report=report,
             title=protocol.title,
-            about=about or protocol.about,
+            about=protocol.about,
             serial=serial,
             captions=protocol.captions,
             notes=protocol.notes,

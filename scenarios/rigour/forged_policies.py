@@ -27,33 +27,25 @@ import numpy as np
 from rrf_design.checker.forms import written
 from rrf_design.checker.promise_words import promise
 from rrf_design.checker.tails import PromiseScope as Told
-from rrf_design.promises import PilotSettings, gold_truths, plan_pilot, policy_document, run_pilot
-from rrf_design.questions import dataset
-from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Limit, Scope, Statement, Stream
 from rrf_design.risk.policies import Counted, Tally, decide, weigh
 from scenarios.kit.sealing import Document
-from scenarios.rigour.forged_promises import RECIPE, TRICKS, answers_follow, binomial_tail, drawn_order, met
+from scenarios.rigour.forged_promises import (
+    ITEMS,
+    TRICKS,
+    answers_follow,
+    binomial_tail,
+    drawn_order,
+    made_policies,
+    met,
+    written_table,
+)
 
-ITEMS, PILOTED, RISK = 90, 48, 0.2
 EVERYTHING = "check everything"
 
 
-def true_policies(folder: Path) -> dict[str, tuple[Document, dict[str, Any]]]:
+def true_policies(folder: Path) -> dict[str, tuple[Document, Any]]:
     """A true policy of each kind, and the ladder of every policy that it tested."""
-    rng = np.random.default_rng(5)
-    truths = rng.integers(10, 90, ITEMS).tolist()
-    rows = [{"no": f"i{n}", "text": f"item {n}", "kind": "aab"[n % 3], "booked": t} for n, t in enumerate(truths)]
-    said = [
-        {"id": f"i{n}", "node": node, "text": str(truth + (3 + at if rng.random() < 0.08 else 0))}
-        for n, truth in enumerate(truths)
-        for at, node in enumerate(("total", "reworded", "other"))
-    ]
-    (folder / "rrf.toml").write_text(RECIPE)
-    tables: tuple[tuple[str, list[Any]], ...] = (("table", list(rows)), ("answers", list(said)))
-    for name, lines in tables:
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    data = dataset(folder / "rrf.toml")
     kinds: dict[str, dict[str, Any]] = {
         "strata": {"stratify": "kind", "among": Among.ALL},
         "sequential": {"sequential": True},
@@ -62,15 +54,7 @@ def true_policies(folder: Path) -> dict[str, tuple[Document, dict[str, Any]]]:
         "file": {"statement": Statement.FILE},
         "holm": {"order": "holm", "among": Among.DELIVERED},
     }
-    found = {}
-    with RecordedAnswers(data, folder / "answers.jsonl") as answers:
-        for kind, options in kinds.items():
-            plan = plan_pilot(data, answers, PilotSettings(PILOTED, RISK, **options))
-            known, _ = gold_truths(plan)
-            document = policy_document(run_pilot(plan, known, truth_source="gold column 'booked'"))
-            ladders = {policy.name: policy.to_json() for policy in plan.policies}
-            found[kind] = json.loads(json.dumps(document)), json.loads(json.dumps(ladders))
-    return found
+    return made_policies(written_table(folder, wrong=0.08, kinds="aab"), folder, kinds)
 
 
 def policy_case(true: dict[str, tuple[Document, dict[str, Any]]], folder: Path, seed: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import copy
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -77,40 +77,65 @@ of = "total"
 by = { person = "Total of {{ no }}?" }
 cost = 30.0
 """
-ITEMS, PILOTED, DRAWN = 90, 48, 30
+ITEMS, PILOTED, DRAWN, RISK = 90, 48, 30, 0.2
 HOSTILE: tuple[Any, ...] = (
     *(None, True, False, -1, 0, 1, 2, 0.5, 1e-9, 1e308, 10**400, 2**53 + 1, 10_000_000, 2_000_000),
     *("", "x", "w", "r", "1/3", "0." + "9" * 39, "9" * 400, "\ud800", "\x00", [], {}, [[]], {"x": 1}, float("nan")),
 )
 
 
-def true_promises(folder: Path) -> dict[str, Document]:
-    """One true document of each kind, with a few wrong answers in it."""
+def written_table(folder: Path, *, wrong: float = 0.06, kinds: str = "") -> Any:
+    """A table in a folder, three answers to each item (this share of them wrong) and its delivered
+    form; the data set that it makes. `kinds`: the letters of a column of strata, in turns.
+    """
     rng = np.random.default_rng(5)
-    truths = rng.integers(10, 90, ITEMS)
-    (folder / "rrf.toml").write_text(RECIPE)
-    rows = [{"no": f"i{n}", "text": f"item {n}", "booked": int(truth)} for n, truth in enumerate(truths)]
+    truths = rng.integers(10, 90, ITEMS).tolist()
+    own = [{"kind": kinds[n % len(kinds)]} if kinds else {} for n in range(ITEMS)]
+    rows = [{"no": f"i{n}", "text": f"item {n}", **own[n], "booked": truth} for n, truth in enumerate(truths)]
     said = [
-        {"id": f"i{n}", "node": node, "text": str(int(truth) + (3 + at if rng.random() < 0.06 else 0))}
+        {"id": f"i{n}", "node": node, "text": str(truth + (3 + at if rng.random() < wrong else 0))}
         for n, truth in enumerate(truths)
         for at, node in enumerate(("total", "reworded", "other"))
     ]
+    (folder / "rrf.toml").write_text(RECIPE)
     tables: tuple[tuple[str, list[Any]], ...] = (("table", list(rows)), ("answers", list(said)))
     for name, lines in tables:
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    cells = ["no,answer,booked", *(f"i{n},{t + (n % 23 == 0)},{t}" for n, t in enumerate(truths.tolist()))]
+    cells = ["no,answer,booked", *(f"i{n},{truth + (n % 23 == 0)},{truth}" for n, truth in enumerate(truths))]
     (folder / "delivered.csv").write_text("\n".join(cells) + "\n")
-    data = dataset(folder / "rrf.toml")
+    return dataset(folder / "rrf.toml")
+
+
+def made_policies(data: Any, folder: Path, kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[Document, Any]]:
+    """A true policy of each kind, and the ladder of every policy that it tested."""
+    found = {}
     with RecordedAnswers(data, folder / "answers.jsonl") as answers:
-        plan = plan_pilot(data, answers, PilotSettings(PILOTED, 0.2))
-    known, _ = gold_truths(plan)
-    policy = json.loads(json.dumps(policy_document(run_pilot(plan, known, truth_source="gold column 'booked'"))))
-    table = read_delivered(folder / "delivered.csv", id_column="no")
-    state = draw_audit(table, DRAWN, seed=5, rule=GoldRule("booked"))
-    audit = json.loads(json.dumps(audit_document(state, confidence=0.95, risk=0.3, truth="gold column 'booked'")))
+        for kind, options in kinds.items():
+            plan = plan_pilot(data, answers, PilotSettings(PILOTED, RISK, **options))
+            known, _ = gold_truths(plan)
+            document = policy_document(run_pilot(plan, known, truth_source="gold column 'booked'"))
+            ladders = {policy.name: policy.to_json() for policy in plan.policies}
+            found[kind] = json.loads(json.dumps(document)), json.loads(json.dumps(ladders))
+    return found
+
+
+def made_audit(folder: Path) -> Document:
+    state = draw_audit(read_delivered(folder / "delivered.csv", id_column="no"), DRAWN, seed=5, rule=GoldRule("booked"))
+    made = audit_document(state, confidence=0.95, risk=0.3, truth="gold column 'booked'")
+    return dict(json.loads(json.dumps(made)))
+
+
+def made_pilot(data: Any, policy: Document) -> Document:
+    """The certificate of an item outside the pilot of a policy, with that pilot."""
     outside = next(item for item in data if item not in policy["drawn"])
-    certificate = with_pilot(rrf.certify(data.item(outside).problem), policy)
-    return {"policy": policy, "audit": audit, "pilot": copy.deepcopy(dict(certificate.document))}
+    return copy.deepcopy(dict(with_pilot(rrf.certify(data.item(outside).problem), policy).document))
+
+
+def true_promises(folder: Path) -> dict[str, Document]:
+    """One true document of each kind, with a few wrong answers in it."""
+    data = written_table(folder)
+    policy, _ = made_policies(data, folder, {"fresh": {}})["fresh"]
+    return {"policy": policy, "audit": made_audit(folder), "pilot": made_pilot(data, policy)}
 
 
 def promise_case(true: dict[str, Document], folder: Path, seed: int) -> dict[str, Any]:

@@ -15,26 +15,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import rrf_design as rrf
-from rrf_design.promises import (
-    GoldRule,
-    PilotSettings,
-    audit_document,
-    draw_audit,
-    gold_truths,
-    plan_pilot,
-    policy_document,
-    read_delivered,
-    run_pilot,
-)
-from rrf_design.promises.premise import with_pilot
-from rrf_design.questions import dataset
-from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement
 from scenarios.kit.sealing import Document
-from scenarios.rigour.forged_promises import DRAWN, ITEMS, PILOTED, RECIPE
+from scenarios.rigour.forged_promises import made_audit, made_pilot, made_policies, written_table
 from scenarios.rigour.forgeries import guarded_certificate, true_certificate
 
 PAIR = [{"id": "ab", "tail": "a", "head": "b"}]
@@ -73,36 +57,8 @@ def _certificates() -> dict[str, Document]:
 
 
 def _promises(folder: Path) -> dict[str, Document]:
-    rng = np.random.default_rng(5)
-    truths = rng.integers(10, 90, ITEMS).tolist()
-    rows = [
-        {"no": f"i{n}", "text": f"item {n}", "kind": "abc"[n % 3], "booked": truth} for n, truth in enumerate(truths)
-    ]
-    said = [
-        {"id": f"i{n}", "node": node, "text": str(truth + (3 + at if rng.random() < 0.06 else 0))}
-        for n, truth in enumerate(truths)
-        for at, node in enumerate(("total", "reworded", "other"))
-    ]
-    (folder / "rrf.toml").write_text(RECIPE)
-    tables: tuple[tuple[str, list[Any]], ...] = (("table", list(rows)), ("answers", list(said)))
-    for name, lines in tables:
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    cells = ["no,answer,booked", *(f"i{n},{truth + (n % 23 == 0)},{truth}" for n, truth in enumerate(truths))]
-    (folder / "delivered.csv").write_text("\n".join(cells) + "\n")
-    data = dataset(folder / "rrf.toml")
-    with RecordedAnswers(data, folder / "answers.jsonl") as answers:
-        found = {f"policy: {name}": _policy(data, answers, options) for name, options in _draws().items()}
-    table = read_delivered(folder / "delivered.csv", id_column="no")
-    state = draw_audit(table, DRAWN, seed=5, rule=GoldRule("booked"))
-    found["audit"] = audit_document(state, confidence=0.95, risk=0.3, truth="gold column 'booked'")
-    fresh = found["policy: fresh"]
-    outside = next(item for item in data if item not in fresh["drawn"])
-    piloted = with_pilot(rrf.certify(data.item(outside).problem), fresh)
-    return {**found, "certificate: piloted": copy.deepcopy(dict(piloted.document))}
-
-
-def _draws() -> dict[str, dict[str, Any]]:
-    return {
+    data = written_table(folder, kinds="abc")
+    kinds: dict[str, dict[str, Any]] = {
         "fresh": {},
         "strata": {"stratify": "kind", "among": Among.ALL},
         "sequential": {"sequential": True},
@@ -112,9 +68,9 @@ def _draws() -> dict[str, dict[str, Any]]:
         "delivered": {"among": Among.DELIVERED, "order": "holm"},
         "random checks": {"random_checks": True},
     }
-
-
-def _policy(data: Any, answers: Any, options: dict[str, Any]) -> Document:
-    plan = plan_pilot(data, answers, PilotSettings(PILOTED, 0.2, **options))
-    known, _ = gold_truths(plan)
-    return policy_document(run_pilot(plan, known, truth_source="gold column 'booked'"))
+    found = {f"policy: {name}": document for name, (document, _) in made_policies(data, folder, kinds).items()}
+    return {
+        **found,
+        "audit": made_audit(folder),
+        "certificate: piloted": made_pilot(data, found["policy: fresh"]),
+    }
