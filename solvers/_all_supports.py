@@ -20,9 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._exact import diagonal_share, norm_ratio_above, null_vector, proves_at_least, sqrt_below, zero_witness
+from solvers._exact import (
+    diagonal_share,
+    null_vector,
+    proves_at_least,
+    smallest_singular_pair,
+    sqrt_below,
+    witness_of,
+)
 from solvers._gram import NodeColumns, column_groups
-from solvers._oracle import smallest_singular_pair
 from solvers.result import DOUBTFUL, ULP_ROOM, ZERO, Bounds, Margin
 
 Array = NDArray[np.float64]
@@ -267,7 +273,7 @@ def _minimum(matrix: Array, groups: NodeColumns, size: int, stack: _Pairs | _Blo
 
 def _told(best: _Incumbent, theta: float, size: int, tested: int) -> Margin:
     block, vector = best.block(best.support), best.vector
-    vector, upper = zero_witness(block, vector) if best.zero else (vector, norm_ratio_above(block, vector))
+    vector, upper = witness_of(block, vector, zero=best.zero)
     proven = 0.0 if best.zero else sqrt_below(theta)
     told = Bounds.settled(best.sigma, proven, upper, zero=best.zero, scale=best.scale, exponent=0)
     direction = np.zeros(len(best.groups.order))

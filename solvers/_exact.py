@@ -1,7 +1,8 @@
 """Proofs where floating point can't decide: ball arithmetic on one support at a time
 (python-flint).
 
-Also the upper bound: the witness's own ‖Bh‖/‖h‖, evaluated with error bars and rounded up.
+Also what is decided: the least singular pair of one support in floating point, and the upper bound,
+the witness's own ‖Bh‖/‖h‖, evaluated with error bars and rounded up.
 
 Spans are decided in rationals: every double is one, so a small Gram matrix can be eliminated
 exactly.
@@ -25,6 +26,43 @@ WIDEST = 48  # columns whose dependence is decided exactly: a few milliseconds
 TALLEST = 4000  # and rows
 UNIT = 2.0**-53
 LEAST = 1e-140  # squares of smaller numbers leave the range of doubles
+
+
+UNEVEN = 1e-6  # squared column norms further apart than this need more care
+SWEEPS = 40  # of Jacobi rotations; a handful is enough as a rule
+
+
+def smallest_singular_pair(block: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """σ_min and right singular vector; a matrix with fewer rows than columns has a null vector."""
+    rows, columns = block.shape
+    if rows == 0:
+        return 0.0, np.eye(columns)[0]
+    if rows >= columns > 1:
+        norms = np.einsum("ij,ij->j", block, block)
+        if 0.0 < norms.min() < UNEVEN * norms.max():
+            accurate = _by_jacobi(block)
+            if accurate is not None:
+                return accurate
+    _, values, right = np.linalg.svd(block, full_matrices=rows < columns)
+    sigma = float(values[-1]) if rows >= columns else 0.0
+    return sigma, right[-1]
+
+
+def _by_jacobi(block: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]] | None:
+    """The same by one-sided Jacobi rotations, whose error does not depend on how the columns are
+    scaled against each other.
+
+    A bidiagonalising SVD errs by 1e-16 of the largest column, which can be more than all of σ_min.
+    None: no convergence.
+    """
+    from solvers.kernels.linalg import orthogonalise
+
+    columns, turned = np.ascontiguousarray(block.T), np.eye(block.shape[1])
+    if not orthogonalise(columns, turned, SWEEPS):
+        return None
+    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    least = int(np.argmin(lengths))
+    return float(lengths[least]), turned[least]
 
 
 def proves_at_least(block: NDArray[np.float64], theta: float) -> bool:
@@ -73,11 +111,11 @@ def _whole_numbers(row: list[float]) -> list[int]:
     return [numerator * (longest // denominator) for numerator, denominator in pairs]
 
 
-def zero_witness(block: NDArray[np.float64], vector: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """A witness of a zero margin with its upper bound: exactly 0 where that can be decided, else
-    the vector's own residual.
-    """
-    exact = null_vector(block)
+def witness_of(
+    block: NDArray[np.float64], vector: NDArray[np.float64], *, zero: bool
+) -> tuple[NDArray[np.float64], float]:
+    """A witness with its upper bound; of a zero margin exactly 0 where that can be decided."""
+    exact = null_vector(block) if zero else None
     return (vector, norm_ratio_above(block, vector)) if exact is None else (exact, 0.0)
 
 

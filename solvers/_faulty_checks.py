@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -371,7 +371,7 @@ class SuspectMinimiser:
 
     @property
     def _scale(self) -> float:
-        return max(float(np.max(self.field.column_norms, initial=0.0)), float(self.checks))
+        return max(self.field.longest, float(self.checks))
 
     def _is_zero(self) -> bool:
         return self.best.sigma <= ZERO * self._scale and math.ldexp(self.best.sigma, self.field.exponent) <= ZERO
@@ -390,14 +390,11 @@ class SuspectMinimiser:
         )
         direction, disturbance = self._witness()
         return SuspectMargin(
-            value=told.value,
-            lower=told.lower,
-            upper=told.upper,
+            **asdict(told),
             support=self.near.names(self.pair[0]),
             direction=direction,
             wrong=self.pair[1],
             disturbance=disturbance,
-            status=told.status,
             support_size=self.size,
             suspects=self.count,
             groups=self.near.groups,

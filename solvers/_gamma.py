@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers._all_supports import small_margin
-from solvers._exact import norm_ratio_above, zero_witness
+from solvers._exact import smallest_singular_pair, witness_of
 from solvers._gram import Field, NodeColumns, make_field
 from solvers._minimiser import Minimiser
-from solvers._oracle import enumerate_supports, smallest_singular_pair
 from solvers._search import LIMIT, Search, Support
 from solvers.result import ZERO, Bounds, Margin, Progress, SupportValue
 
@@ -239,6 +240,25 @@ def evaluate(field: Field, support: Support) -> SupportValue:
     )
 
 
+def enumerate_supports(matrix: NDArray[np.float64], groups: NodeColumns, size: int) -> SupportValue:
+    """The definition, computed as it is written (paper, Algorithm "Exact group-sparse margin and
+    witness"), slow and obvious: smallest σ_min(B_S) over all 1 ≤ |S| ≤ size, the first support that
+    attains it, and its direction.
+    """
+    best = np.inf
+    best_support: tuple[int, ...] = ()
+    best_vector = np.zeros(0)
+    for s in range(1, min(size, len(groups)) + 1):
+        for support in combinations(range(len(groups)), s):
+            columns = np.concatenate([groups[i] for i in support])
+            sigma, vector = smallest_singular_pair(matrix[:, columns])
+            if sigma < best:
+                best, best_support, best_vector = sigma, support, vector
+    direction = np.zeros(matrix.shape[1])
+    direction[np.concatenate([groups[i] for i in best_support])] = best_vector
+    return SupportValue(support=best_support, value=float(best), direction=direction)
+
+
 def _enumerated(field: Field, size: int) -> Margin:
     """The oracle, with bounds that hold: σ_min of a dense SVD is accurate to a few ulps of ‖B‖."""
     found = enumerate_supports(field.matrix.toarray(), NodeColumns.of_sizes(field.dims), size)
@@ -246,22 +266,19 @@ def _enumerated(field: Field, size: int) -> Margin:
     block = field.restrict(found.support)
     error = 100.0 * max(field.matrix.shape) * 2.0**-53 * float(np.linalg.norm(field.column_norms))
     zero = found.value <= ZERO and math.ldexp(found.value, field.exponent) <= ZERO
-    vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
+    vector, upper = witness_of(block, vector, zero=zero)
     told = Bounds.settled(
         found.value,
         max(0.0, found.value - error),
         upper,
         zero=zero,
-        scale=float(np.max(field.column_norms, initial=0.0)),
+        scale=field.longest,
         exponent=field.exponent,
     )
     return Margin(
-        value=told.value,
-        lower=told.lower,
-        upper=told.upper,
+        **asdict(told),
         support=found.support,
         direction=field.embed(found.support, vector),
-        status=told.status,
         method="enumerate",
         support_size=size,
         groups=field.groups,

@@ -232,6 +232,11 @@ class Field:
         return np.asarray(np.sqrt(self.diagonal))
 
     @cached_property
+    def longest(self) -> float:
+        """The length of the longest column: what zero is measured by."""
+        return float(self.column_norms.max(initial=0.0))
+
+    @cached_property
     def graph(self) -> sparse.csr_array:
         """Node adjacency (no loops): which nodes share a row of B. Entries say where, not how
         much.

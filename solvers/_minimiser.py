@@ -16,21 +16,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers._exact import (
-    norm_ratio_above,
     null_vector,
     proves_at_least,
+    smallest_singular_pair,
     sqrt_below,
-    zero_witness,
+    witness_of,
 )
 from solvers._gram import Field, NodeColumns
-from solvers._oracle import smallest_singular_pair
 from solvers._root_batches import FRACTIONS, SMALL, Front, large_fronts
 from solvers._search import Found, Search, Support, without_search
 from solvers.result import DOUBTFUL, ULP_ROOM, ZERO, Bounds, LowerFrom, Margin, Progress
@@ -143,8 +142,7 @@ class ExactSearch:
 
     def _is_zero(self) -> bool:
         """By the paper's rule."""
-        scale = float(np.max(self.field.column_norms, initial=0.0))
-        return self.sigma <= ZERO * scale and math.ldexp(self.sigma, self.field.exponent) <= ZERO
+        return self.sigma <= ZERO * self.field.longest and math.ldexp(self.sigma, self.field.exponent) <= ZERO
 
     def _late(self, by: float = 0.0) -> bool:
         return self.deadline is not None and time.time() >= self.deadline + by
@@ -165,15 +163,12 @@ class ExactSearch:
             sqrt_below(self.proven),
             upper,
             zero=zero,
-            scale=float(np.max(self.field.column_norms, initial=0.0)),
+            scale=self.field.longest,
             exponent=self.field.exponent,
             sure=sure,
         )
         return Margin(
-            value=told.value,
-            lower=told.lower,
-            upper=told.upper,
-            status=told.status,
+            **asdict(told),
             support_size=self.size,
             groups=groups,
             tested=self.tested,
@@ -330,8 +325,7 @@ class Minimiser(ExactSearch):
         best = self.incumbent
         if super()._is_zero():
             return True
-        scale = float(np.max(self.field.column_norms, initial=0.0))
-        if best.sigma > DOUBTFUL * scale or best.support in self.independent:
+        if best.sigma > DOUBTFUL * self.field.longest or best.support in self.independent:
             return False
         exact = null_vector(self.field.restrict(best.support))
         if exact is None:
@@ -343,9 +337,7 @@ class Minimiser(ExactSearch):
     def _result(self, *, complete: bool) -> Margin:
         field, best = self.field, self.incumbent
         zero, block = self._is_zero(), field.restrict(best.support)
-        vector, upper = (
-            zero_witness(block, best.vector) if zero else (best.vector, norm_ratio_above(block, best.vector))
-        )
+        vector, upper = witness_of(block, best.vector, zero=zero)
         return self._bounded(
             upper,
             zero=zero,

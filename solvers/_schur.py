@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers._exact import PRECISIONS, definite_above, float_above
-from solvers._oracle import smallest_singular_pair
+from solvers._exact import PRECISIONS, definite_above, float_above, smallest_singular_pair
 
 PLAIN_RANK = 1e-6
 """Singular values of B_N (unit columns) above this share of the largest are no rounding errors."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from solvers._exact import smallest_singular_pair
 from solvers._gram import make_field
 from solvers._minimiser import Minimiser
-from solvers._oracle import smallest_singular_pair
 
 LARGEST_COMPONENT = 4000  # coordinates of a component whose null space is computed densely
 

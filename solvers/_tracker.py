@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,13 @@ from scipy import sparse
 
 from solvers._exact import (
     UNIT,
-    norm_ratio_above,
     proves_at_least,
+    smallest_singular_pair,
     sqrt_below,
-    zero_witness,
+    witness_of,
 )
 from solvers._gram import SMALLEST, Field, NodeColumns, make_field
 from solvers._minimiser import Minimiser
-from solvers._oracle import smallest_singular_pair
 from solvers._search import Search, Support
 from solvers.kernels.gather import proven
 from solvers.result import ULP_ROOM, ZERO, Bounds, Margin
@@ -113,7 +113,7 @@ class MarginTracker:
         block = self._restrict(best)
         sigma, vector = smallest_singular_pair(block)
         zero = self._zero(sigma)
-        vector, upper = zero_witness(block, vector) if zero else (vector, norm_ratio_above(block, vector))
+        vector, upper = witness_of(block, vector, zero=zero)
         theta = min(sigma * sigma * (1.0 - ULP_ROOM), self._level)
         sure = not zero and all(proves_at_least(self._restrict(s), theta) for s in self._pool.doubtful(theta))
         told = Bounds.settled(
@@ -121,16 +121,13 @@ class MarginTracker:
             sqrt_below(theta) if sure else 0.0,
             upper,
             zero=zero,
-            scale=float(np.max(self._field.column_norms, initial=0.0)),
+            scale=self._field.longest,
             exponent=self._field.exponent,
         )
         return Margin(
-            value=told.value,
-            lower=told.lower,
-            upper=told.upper,
+            **asdict(told),
             support=best,
             direction=self._field.embed(best, vector),
-            status=told.status,
             method="tracker",
             support_size=self.size,
             groups=self._field.groups,
@@ -246,8 +243,7 @@ class MarginTracker:
         return np.concatenate(parts)
 
     def _zero(self, sigma: float) -> bool:
-        scale = float(np.max(self._field.column_norms, initial=0.0))
-        return sigma <= ZERO * scale and math.ldexp(sigma, self._field.exponent) <= ZERO
+        return sigma <= ZERO * self._field.longest and math.ldexp(sigma, self._field.exponent) <= ZERO
 
 
 class _Pool:

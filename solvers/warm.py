@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from solvers import margin, supports_below, suspect_margin, worst_supports
 from solvers._delivered import delivered_margin
-from solvers._faulty_checks import suspect_margin
-from solvers._gamma import margin, supports_below, worst_supports
 from solvers.decoding import SupportDecoder
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))

@@ -15,7 +15,7 @@ from rrf_design.demo import topics
 from rrf_design.errors import MissingDependency
 from rrf_design.models import get
 from rrf_design.problem import Problem
-from rrf_design.responses.sandbox import throughput
+from rrf_design.responses.sandbox import Program, ProgramStatus, Sandbox
 from scenarios.benchmark_acquisition import live_runs
 from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario
 
@@ -83,7 +83,7 @@ def parts(context: Context) -> list[Part]:
 
 def run(context: Context, part: Part) -> dict[str, Any]:
     if part["what"] == "sandbox":
-        return _sandbox(context["programs"])
+        return sandbox(context["programs"])
     with tempfile.TemporaryDirectory() as folder:
         if part["what"] == "embedded":
             return _embedded(context, Path(folder))
@@ -116,15 +116,32 @@ def _embedded(context: Context, folder: Path) -> dict[str, Any]:
     return {"total": total, "asking": asking, "answers": result.calls, "purchases": len(result.purchases)}
 
 
-def _sandbox(programs: int) -> dict[str, Any]:
-    found = throughput(programs)
-    return {
-        "rate": found.rate,
-        "right": found.right,
-        "programs": found.programs,
-        "workers": found.workers,
-        "isolation": str(found.isolation),
-    }
+_PROGRAM = """
+def solve(n):
+    total = 0
+    while n:
+        total += n % 10
+        n //= 10
+    return total + {index}
+"""
+
+
+def sandbox(programs: int, *, workers: int | None = None, tests: int = 8) -> dict[str, Any]:
+    """Many different small programs with so many calls each; starting workers is not counted."""
+    inputs = [[12345 * i] for i in range(tests)]
+    sums = [sum(map(int, str(argument))) for (argument,) in inputs]
+    batch = [
+        Program.build(_PROGRAM.format(index=index), inputs, expected=[total + index for total in sums])
+        for index in range(programs)
+    ]
+    with Sandbox(workers=workers) as box:
+        box.run_many(batch[: 4 * box.workers])
+        start = time.perf_counter()
+        results = box.run_many(batch)
+        rate = programs / (time.perf_counter() - start)
+        right = sum(result.status is ProgramStatus.RIGHT for result in results)
+        told = {"programs": programs, "workers": box.workers, "isolation": str(box.isolation)}
+        return {"rate": rate, "right": right, **told}
 
 
 def report(context: Context, done: Sequence[Done]) -> Report:

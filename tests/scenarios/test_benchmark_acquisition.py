@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.benchmark_acquisition import SCENARIO, report, run, scripted_run
+from scenarios.benchmark_acquisition import SCENARIO, report, run, sandbox, scripted_run
 from scenarios.benchmark_acquisition.live_runs import throughput
 from scenarios.kit.report import ConditionStatus
 from scenarios.kit.scenario import Context, Done
@@ -88,3 +88,9 @@ def test_throughput_is_counted_by_the_server_too(tmp_path: Path) -> None:
     found = throughput(8, 32, tmp_path)
     assert found["right"]
     assert found["calls"] == found["at_once"] == 32
+
+
+def test_every_program_of_the_sandbox_is_right() -> None:
+    found = sandbox(6, workers=1, tests=3)
+    assert (found["programs"], found["right"], found["workers"]) == (6, 6, 1)
+    assert found["rate"] > 0.0

@@ -13,9 +13,8 @@ from scipy import sparse
 
 from solvers import Status, margin, supports_below, worst_supports
 from solvers import _exact as exact
-from solvers._exact import WIDEST, norm_ratio_above, null_vector, proves_at_least, sqrt_below
+from solvers._exact import WIDEST, norm_ratio_above, null_vector, proves_at_least, smallest_singular_pair, sqrt_below
 from solvers._gram import NodeColumns, column_groups, make_field
-from solvers._oracle import smallest_singular_pair
 from solvers._schur import _ratio_above, all_least_delivered, hidden, near_vector, proves_hidden_at_least
 from solvers._tracker import MarginTracker
 

@@ -6,7 +6,6 @@ machine has.
 
 from __future__ import annotations
 
-from rrf_design.responses.sandbox._benchmark import Throughput, throughput
 from rrf_design.responses.sandbox.records import Execution, Isolation, Level, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox.runner import Sandbox
 
@@ -18,6 +17,4 @@ __all__ = [
     "ProgramLimits",
     "ProgramStatus",
     "Sandbox",
-    "Throughput",
-    "throughput",
 ]

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus, throughput
+from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox import _confine as confine
-from rrf_design.responses.sandbox._benchmark import Throughput
 from rrf_design.responses.sandbox._judge import judged
 from rrf_design.responses.sandbox._validator import violation
 
@@ -218,10 +217,3 @@ def test_unknown_machines_have_no_filter(monkeypatch: pytest.MonkeyPatch) -> Non
     for layer in (confine.seccomp_program, confine.landlock, lambda: confine.namespaces("/")):
         with pytest.raises(OSError, match="no "):
             layer()
-
-
-def test_every_program_of_the_benchmark_is_right_and_fast() -> None:
-    found = throughput(6, workers=1, tests=3)
-    assert (found.programs, found.right, found.workers) == (6, 6, 1)
-    assert found.seconds > 0.0
-    assert Throughput(30, 30, 1.5, 2, Isolation(("limits",))).rate == 20.0

@@ -23,11 +23,10 @@ from rrf_design.responses.sandbox import (
     ProgramLimits,
     ProgramStatus,
     Sandbox,
-    throughput,
 )
-from rrf_design.responses.sandbox import _worker as module
 from rrf_design.responses.sandbox import _zygote as zygote
-from rrf_design.responses.sandbox._worker import Worker
+from rrf_design.responses.sandbox import runner as module
+from rrf_design.responses.sandbox.runner import Worker
 
 LIMITS = ProgramLimits(call=0.2, cpu=1, wall=5.0)
 
@@ -141,7 +140,7 @@ def test_an_interrupted_run_leaves_no_answer_for_the_next(monkeypatch: pytest.Mo
     with Sandbox(workers=1, limits=LIMITS) as sandbox:
         assert sandbox.isolation.layers
         with monkeypatch.context() as patch:
-            patch.setattr("rrf_design.responses.sandbox._worker.Worker._line", interrupt)
+            patch.setattr("rrf_design.responses.sandbox.runner.Worker._line", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 sandbox.run(Program.build("def solve(): return 1", [[]]))
         assert sandbox.run(Program.build("def solve(): return 2", [[]])).outputs == (2,)
@@ -176,12 +175,6 @@ def test_bad_requests() -> None:
         Program.build("", [[1]], expected=[1, 2])
     with pytest.raises(InputError, match="expected values are integers"):
         Program.build("", [[1]], expected=[True])
-
-
-def test_throughput_counts_right_programs() -> None:
-    result = throughput(20, workers=1, tests=2)
-    assert result.programs == result.right == 20
-    assert result.rate > 0
 
 
 def test_the_zygote_goes_when_its_owner_is_killed() -> None:
