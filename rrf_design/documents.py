@@ -48,6 +48,7 @@ FORMATS = {
         Format("rrf-repair", 2, "which answers were wrong, what they become, and the verdict"),
         Format("rrf-repair-batch", 2, "repairs of many fields"),
         Format("rrf-delivery", 1, "what may be handed over of every item of a table"),
+        Format("rrf-delivered", 1, "a table handed over: looks, draws, and what they prove of it (docs/promises.md)"),
         Format("rrf-run", 2, "what a run bought, and what came of it"),
         Format("rrf-runs", 1, "the runs of a store"),
         Format("rrf-answer", 1, "one recorded answer of a model, as it was asked and given"),

@@ -141,6 +141,58 @@ def audit_words(seed: int, *, same: bool = False) -> str:
     )
 
 
+def delivery_sentence(
+    *,
+    rows: int,
+    labels: int,
+    wrong_found: int,
+    remaining: int,
+    allowed: int,
+    reached: bool,
+    confidence: Fraction,
+    checked: int = 0,
+    known: int = 0,
+    withheld: int = 0,
+    untold: int = 0,
+) -> str:
+    """What may be said of a table of which so many rows were looked at.
+
+    `rows`: those handed over, the denominator; `remaining` of them nobody checked; `checked` were
+    decided by a check, `known` by labels from before; `withheld` are empty and no part of the
+    denominator; of `untold` more that are part of it nobody could tell.
+    """
+    sure = f"confidence {percent(confidence, rounding=ROUND_FLOOR)}"
+    found = f"{labels:,} looked at, {wrong_found:,} wrong found and fixed"
+    these = f"these {rows:,} rows" if rows != 1 else "this 1 row"
+    is_are = "is" if min(allowed, remaining) == 1 else "are"
+    if not reached:
+        wrong = f"{allowed:,} of {these} {'is' if allowed == 1 else 'are'} wrong"
+        told = f"Not proven yet that at most {wrong} ({sure}): {found}"
+    elif remaining == 0:
+        told = f"None of {these} is wrong, if what people and checks said is right: {found}"
+    elif remaining <= allowed:
+        told = f"At most {remaining:,} of {these} {is_are} wrong, because nobody checked only {remaining:,}: {found}"
+    else:
+        told = f"At most {allowed:,} of {these} {is_are} wrong ({sure}): {rows:,} rows, {found}"
+    more = [f"{known:,} known from earlier labels"] * (known > 0) + [f"{checked:,} decided by a check"] * (checked > 0)
+    more += [f"{untold:,} of them empty because nobody could tell"] * (untold > 0)
+    told = ", ".join([told, *more]) + "."
+    if withheld:
+        is_are = "row is" if withheld == 1 else "rows are"
+        told += f" {withheld:,} more {is_are} handed over empty, and no part of this count."
+    return told
+
+
+def delivery_words(seed: int, *, same: bool) -> str:
+    """What `verify` leaves to the reader of a delivery. `same`: the table was compared."""
+    table = "" if same else " that the delivered table is the one whose digest is named (--delivered compares it),"
+    return (
+        f"the labels of people, what checks decided,{table} and that {_seeded(seed)}, and what was to be delivered of"
+        " every row were fixed before the first random row was looked at, with no other draw tried; information, not"
+        " proven: run, truth, spent, label_cost, recipe.name, population.table"
+    )
+
+
 def _seeded(seed: int) -> str:
     """The seed that nobody chose leaves least to trust."""
     return f"seed {seed}{', the default' if seed == 0 else ', which somebody chose'}"

@@ -13,15 +13,19 @@ so a pass can be gone on with by anybody who has them; what was decided once is 
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.errors import InputError, Refused
 from rrf_design.risk import UNREADABLE, Believed, Boundary, Cut, ErrorGuess, Picks, boundary, draw_order, plan_cut
 
 Codes = NDArray[np.int64]
@@ -100,8 +104,6 @@ class OnePass:
         self.frozen: Frozen | None = None
         self.looked: dict[int, frozenset[int] | None] = {}
         """Of every row that is labelled: the codes that are right, None where nobody can tell."""
-        self.peeled: list[int] = []
-        """In the order of the looks: rows labelled before the freeze."""
         self.looks = 0
         self.wrong: dict[int, bool] = {}
         """Of every labelled row, whether its answer at that time was wrong."""
@@ -109,13 +111,26 @@ class OnePass:
         self._believed, self._guess = Believed(answers), ErrorGuess()
         self.picks: Picks = self._believed.picks()
         self._batch: tuple[int, ...] = ()
+        self._batches = 0
+        self._peeled: dict[int, int] = {}
+        self._unheard: list[int] = []
         self._taught = 0
         for event in history:
-            self._apply(event)
+            self.apply(event)
 
     @property
     def rows(self) -> int:
         return len(self.codes)
+
+    @property
+    def known(self) -> list[int]:
+        """Rows whose labels were there before anything was asked."""
+        return sorted(place for place, batch in self._peeled.items() if batch == 0)
+
+    @property
+    def peeled(self) -> list[int]:
+        """Rows that were looked at before the freeze: batch after batch, each by place."""
+        return sorted((p for p, batch in self._peeled.items() if batch), key=lambda p: (self._peeled[p], p))
 
     @property
     def withheld(self) -> tuple[int, ...]:
@@ -179,12 +194,13 @@ class OnePass:
         waiting = tuple(place for place in rest if place not in self.looked)[: self._left()]
         return Looks(Stage.RANDOM, waiting) if waiting else Looks(Stage.SPENT)
 
-    def label(self, right: Mapping[int, Collection[int] | None], *, free: bool = False) -> None:
+    def label(self, right: Mapping[int, Collection[int] | None], *, free: bool = False, said: Any = None) -> None:
         """What one look found: of a row, and of those alike, the codes of the answers that are
-        right (none where no answer is), or None where nobody can tell. `free`: known from before.
+        right (none where no answer is), or None where nobody can tell. `free`: known from before;
+        `said`: what is kept of it beside.
         """
         found = {str(place): None if codes is None else sorted(codes) for place, codes in right.items()}
-        self._happens({"labels": found, **({"free": True} if free else {})})
+        self._happens({"labels": found, "said": said, **({"free": True} if free else {})})
 
     def expected(self) -> Cut:
         """What is still to be looked at before the proof begins, and in all."""
@@ -200,10 +216,11 @@ class OnePass:
 
     def _happens(self, event: Event) -> None:
         self._record(event)
-        self._apply(event)
+        self.apply(event)
 
     def _decided(self) -> Event:
         """The next batch, or the freeze."""
+        self._hear()
         untouched = self._untouched()
         silent = [place for place in untouched if self.picks.code[place] == UNREADABLE]
         size, left = max(2, self.rows // 100), self._left()
@@ -222,7 +239,7 @@ class OnePass:
         if len(untouched) > allowed:
             doubts = self.picks.doubt[list(untouched)]
             worst = sorted(untouched, key=lambda place: (-self.picks.doubt[place], place))
-            probe = len(self.peeled) < PROBED * self.rows and self._believed.disputed[worst[0]]
+            probe = len(self._peeled) < PROBED * self.rows and self._believed.disputed[worst[0]]
             if probe or plan_cut(self._guess, doubts, allowed=allowed, level=self.level).peel:
                 return self._batch_of(worst[: min(size, len(untouched) - allowed)])
         # Before everything stands still, all labels are heard once more.
@@ -233,19 +250,29 @@ class OnePass:
     def _batch_of(self, rows: Sequence[int]) -> Event:
         return {"batch": list(rows), "picks": [int(self.picks.code[place]) for place in rows]}
 
-    def _apply(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
+        """Let an event count that was recorded before."""
+        if "labels" in event:
+            self._label(event["labels"], free=bool(event.get("free")))
+            return
+        self._hear()
         if "batch" in event:
             self._batch = tuple(event["batch"])
-        elif "freeze" in event:
-            self._freeze({int(place): int(code) for place, code in event["freeze"].items()}, event["withheld"])
+            self._batches += 1
+            self._pick(dict(zip(event["batch"], event["picks"], strict=True)))
         else:
-            self._label(event["labels"], free=bool(event.get("free")))
+            self._freeze({int(place): int(code) for place, code in event["freeze"].items()}, event["withheld"])
+
+    def _pick(self, codes: Mapping[int, int]) -> None:
+        """What was picked when it was decided, whatever would be now."""
+        found = self.picks.code.copy()
+        for place, code in codes.items():
+            found[place] = code
+        self.picks = Picks(found, self.picks.doubt)
 
     def _freeze(self, picks: Mapping[int, int], withheld: Sequence[int]) -> None:
         untouched = tuple(sorted(picks))
-        code = self.picks.code.copy()
-        code[list(untouched)] = [picks[place] for place in untouched]
-        self.picks = Picks(code, self.picks.doubt)
+        self._pick(picks)
         digest = self._digest(picks, withheld)
         order = tuple(draw_order(len(untouched), self.seed, digest=digest))
         allowed = int(self.risk * (self.rows - len(withheld)))
@@ -258,24 +285,82 @@ class OnePass:
             codes = labels[str(place)]
             self.looked[place] = None if codes is None else frozenset(codes)
             self.wrong[place] = codes is None or int(self.picks.code[place]) not in codes
-        if self.frozen is not None:
-            return
-        self.peeled += fresh
-        known = [place for place in fresh if self.picks.code[place] != UNREADABLE]
+        if self.frozen is None:
+            self._peeled |= dict.fromkeys(fresh, 0 if free else self._batches)
+            self._unheard += fresh
+
+    def _hear(self) -> None:
+        """Learn from the labels of a batch when all of it is labelled: their order says nothing."""
+        known = sorted(place for place in self._unheard if self.picks.code[place] != UNREADABLE)
+        self._unheard = []
         if known:
             self._guess.see(self.picks.doubt[known], np.array([self.wrong[place] for place in known]))
-        done = all(place in self.looked for place in self._batch)
-        if done and len(self.peeled) - self._taught >= max(4, self.rows // 40):
+        if self.frozen is None and len(self._peeled) - self._taught >= max(4, self.rows // 40):
             self._teach()
 
     def _teach(self) -> None:
         """Refit whom to believe; only rows without a label are touched by what follows."""
-        told = [place for place in sorted(self.peeled) if self.looked[place] is not None]
+        told = [place for place in sorted(self._peeled) if self.looked[place] is not None]
         self._believed.teach(told, [self._truth(place) for place in told])
         self._guess.fade()
-        self.picks, self._taught = self._believed.picks(), len(self.peeled)
+        self.picks, self._taught = self._believed.picks(), len(self._peeled)
 
     def _truth(self, place: int) -> int:
         """One code that is right: the first node's; UNREADABLE where no answer is."""
         codes = self.looked[place] or ()
         return next((int(code) for code in self.codes[place] if int(code) in codes), UNREADABLE)
+
+
+class Record:
+    """The events of a pass, a line each: written and on the disk before they count."""
+
+    def __init__(self, path: Path, run: str, *, resume: bool) -> None:
+        self.path = path
+        self.events: list[Event] = []
+        there = path.is_file() and path.stat().st_size > 0
+        if there and not resume:
+            raise InputError(f"{path}: this delivery was begun already; go on with it by --resume")
+        if resume and not there:
+            raise InputError(f"{path}: there is nothing to go on with; begin without --resume")
+        try:
+            self._file = path.open("r+b" if there else "xb")
+        except OSError as error:
+            raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
+        self._lock()
+        if there:
+            self._read(run)
+        else:
+            self.write({"run": run})
+
+    def _lock(self) -> None:
+        """One process at a time; the system lets go when it ends, however it does."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise Refused(f"{self.path}: somebody else is labelling this delivery now") from None
+
+    def _read(self, run: str) -> None:
+        """What is there; a last line that a crash cut off does not count and is taken away."""
+        data = self._file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.decode("utf-8").splitlines()
+        try:
+            head, *rest = [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise InputError(f"{self.path}: is no record of a delivery ({error})") from None
+        if head != {"run": run}:
+            raise InputError(f"{self.path}: was begun with another table, recipe, answers or risk; name another record")
+        self.events = rest
+        self._file.seek(len(whole))
+        self._file.truncate()
+
+    def write(self, event: Event) -> None:
+        self._file.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
