@@ -67,6 +67,7 @@ __all__ = [
     "Repairer",
     "RetryLater",
     "Rule",
+    "TestedDelivery",
     "Tier",
     "Transport",
     "Verification",
@@ -76,6 +77,7 @@ __all__ = [
     "certify",
     "component_criterion",
     "dataset",
+    "deliver",
     "digest",
     "dumps",
     "estimate",
@@ -118,6 +120,7 @@ if TYPE_CHECKING:
     from rrf_design.promises._measure import Measurement, measure
     from rrf_design.promises._pilot import Pilot, pilot
     from rrf_design.promises.audits import Audit, audit
+    from rrf_design.promises.delivery import TestedDelivery, deliver
     from rrf_design.questions import Dataset, dataset
     from rrf_design.repairing import Repair, repair
     from rrf_design.tables import ByStructure, DatasetPlan, Delivery, Estimate, Repairer, estimate, repairer

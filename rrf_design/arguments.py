@@ -1,10 +1,11 @@
 """Arguments that mean the same in every public function: the noise in its long and its short form,
-seconds, and a data set in the place of a problem.
+seconds, a data set in the place of a problem, and shares.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.errors import InputError
@@ -53,3 +54,20 @@ def is_dataset(given: object) -> TypeIs[Dataset]:
     from rrf_design.questions.datasets import Dataset
 
     return isinstance(given, Dataset)
+
+
+def share_number(value: float | str, name: str = "a share") -> float:
+    """A share as a number or in words of people: 0.05, "0.05" or "5%"; InputError for anything
+    else.
+
+    >>> share_number("2.5 %")
+    0.025
+    """
+    text = str(value).strip()
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        found = Fraction(text[:-1].strip()) / 100 if text.endswith("%") else Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{name} {value!r:.40}: should be a share, as in 0.05 or 5%") from None
+    return float(found)

@@ -53,6 +53,11 @@ VERBS = {
     "repair": Verb("repair", "Which responses were wrong, by how much, what they become, and how sure that is."),
     "estimate": Verb("estimate", "Calls, tokens and money of a run over a table, before the first call."),
     "acquire": Verb("acquire", "Run the loop, live: buy answers and checks until a stopping rule fires, then repair."),
+    "deliver": Verb(
+        "deliver",
+        "Hand over a table of which at most a share can be wrong: people look at the doubtful rows, then at random"
+        " ones, until that is proven.",
+    ),
     "pilot": Verb(
         "pilot",
         "How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known"
@@ -116,6 +121,9 @@ class Verbs(TyperGroup):
 
                 local.command(cmd_name)(flattened(getattr(module, f"{cmd_name}_verb")))
             self.commands.update(typer.main.get_group(local).commands)
+            for parameter in self.commands[cmd_name].params:
+                if parameter.metavar == "[RUN]":  # an option whose value may be left out: typer has none
+                    vars(parameter).update(flag_value="last", _flag_needs_value=True)
         return self.commands[cmd_name]
 
     def invoke(self, ctx: Any) -> Any:

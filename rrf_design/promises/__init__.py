@@ -18,6 +18,7 @@ The statistics are `rrf_design.risk`, which knows nothing of any of this.
 from __future__ import annotations
 
 from rrf_design.checker.promises import prove_audit, prove_policy
+from rrf_design.promises._delivery_forecast import forecast_delivery
 from rrf_design.promises._pilot import Pilot, pilot, pilot_settings
 from rrf_design.promises._pilot_analysis import PilotResult, gold_truths, run_pilot
 from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, plan_pilot
@@ -26,6 +27,7 @@ from rrf_design.promises._sheets import AnswerSheet, read_sheet
 from rrf_design.promises._truths import GoldRule, Truth
 from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
 from rrf_design.promises.buying import LiveModels
+from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver
 from rrf_design.promises.forecast import forecast_pilot
 from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
 from rrf_design.promises.policy_document import policy_document
@@ -35,18 +37,24 @@ __all__ = [
     "CHECK_EVERYTHING",
     "AnswerSheet",
     "Audit",
+    "DeliverySession",
     "GoldRule",
     "LadderPolicy",
     "LiveModels",
+    "Look",
     "Pilot",
     "PilotPlan",
     "PilotResult",
     "PilotSettings",
     "PolicyRun",
+    "TestedDelivery",
     "Truth",
+    "answered",
     "audit",
     "audit_document",
+    "deliver",
     "draw_audit",
+    "forecast_delivery",
     "forecast_pilot",
     "gold_truths",
     "pilot",

@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.arguments import share_number
 from rrf_design.checker.delivery import (
     RIGHT,
     UNTOLD,
@@ -40,7 +41,6 @@ from rrf_design.promises._truths import Truth
 from rrf_design.promises.buying import LiveModels
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.questions.answers import RecordedAnswers
-from rrf_design.risk import boundary
 from rrf_design.risk.arguments import share
 from rrf_design.tables.delivered import Delivery
 from rrf_design.tables.rows import Row, delivered_names
@@ -49,10 +49,6 @@ from rrf_design.texts import cell_text
 if TYPE_CHECKING:
     from rrf_design.questions.datasets import Dataset
 
-RISKS = (0.01, 0.02, 0.05, 0.1)
-"""The risks of a forecast, beside the one that is asked for."""
-PAYS = 0.95
-"""A delivery pays where it is expected to cost less than this part of looking at every row."""
 Truths = Mapping[str, Any] | Callable[["Look"], Any]
 
 
@@ -168,15 +164,17 @@ class DeliverySession:
         dataset: Dataset,
         responses: RecordedAnswers | LiveModels | str | os.PathLike[str],
         *,
-        risk: float | None = None,
-        confidence: float | None = None,
+        risk: float | str | None = None,
+        confidence: float | str | None = None,
         budget: float | None = None,
         seed: int = 0,
         known: Mapping[str, Any] | None = None,
         record: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> None:
-        _, self.risk, self.confidence = settings_of(dataset, labels=None, risk=risk, confidence=confidence)
+        wanted = None if risk is None else share_number(risk, "risk")
+        sure = None if confidence is None else share_number(confidence, "confidence")
+        _, self.risk, self.confidence = settings_of(dataset, labels=None, risk=wanted, confidence=sure)
         own = None if dataset.recipe.promise is None else dataset.recipe.promise.budget
         self.budget, self.seed = budget if budget is not None else own, seed
         share(self.risk, "risk")
@@ -244,6 +242,10 @@ class DeliverySession:
     def waits(self, row: str) -> bool:
         """Whether a row is to be looked at now."""
         return self.table.places.get(row) in self._pass.next().rows
+
+    def labelled(self, row: str) -> bool:
+        """Whether somebody has said what is right of it."""
+        return self.table.places.get(row) in self._said
 
     def gold(self, row: str) -> Any:
         """What the gold column says of a row that is to be looked at; None where it is empty."""
@@ -422,8 +424,8 @@ def deliver(
     responses: RecordedAnswers | LiveModels | str | os.PathLike[str],
     *,
     truth: Truths | None = None,
-    risk: float | None = None,
-    confidence: float | None = None,
+    risk: float | str | None = None,
+    confidence: float | str | None = None,
     budget: float | None = None,
     seed: int = 0,
     known: Mapping[str, Any] | None = None,
@@ -498,44 +500,3 @@ def answered(session: DeliverySession, truth: Truths | None) -> Iterator[str]:
 
 def _told(truth: Truths, look: Look) -> Any:
     return truth(look) if callable(truth) else truth.get(look.id)
-
-
-def forecast_delivery(
-    dataset: Dataset,
-    responses: RecordedAnswers | str | os.PathLike[str] | None,
-    *,
-    risk: float | None = None,
-    confidence: float | None = None,
-) -> dict[str, Any]:
-    """Looks to expect at several risks before anybody looks, and whether that pays: from the
-    answers, no truth is read. Without answers, what the proof takes at least.
-    """
-    promise = dataset.recipe.promise
-    wanted = risk if risk is not None else None if promise is None else promise.risk
-    _, _, sure = settings_of(dataset, labels=None, risk=wanted or RISKS[0], confidence=confidence)
-    table = None if responses is None else PassRows.read(dataset, responses, None)
-    size, level = len(dataset), 1 - Fraction(str(sure))
-    found = []
-    for one in sorted({*RISKS, *([] if wanted is None else [wanted])}):
-        allowed = int(Fraction(str(one)) * size)
-        least = boundary(size, allowed, level, most=1).needed(0)
-        row: dict[str, Any] = {"risk": one, "allowed": allowed, "least": least}
-        if table is not None:
-            session = OnePass(
-                table.codes,
-                risk=Fraction(str(one)),
-                confidence=Fraction(str(sure)),
-                seed=0,
-                digest=lambda picks, withheld: "",
-                settled=table.settled,
-            )
-            cut = session.expected()
-            open_rows = size - len(table.settled)
-            answers = float(sum(table.paid))
-            everything = open_rows * table.label_cost
-            cost = answers + cut.looks * table.label_cost
-            pays = cost < PAYS * everything if table.label_cost else cut.looks < PAYS * open_rows
-            row |= {"looks": round(cut.looks, 1), "likely_most": round(cut.likely_most, 1)}
-            row |= {"cost": round(cost, 6), "check_everything": everything, "pays": bool(pays)}
-        found.append(row)
-    return {"rows": size, "confidence": sure, "risk": wanted, "risks": found, "answers_known": table is not None}

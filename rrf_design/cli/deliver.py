@@ -1,0 +1,236 @@
+"""rrf-design deliver: from a table to a table one may hand over, in one pass."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rrf_design.arguments import share_number
+from rrf_design.cli import options
+from rrf_design.cli.live_models import Live
+from rrf_design.cli.output import Printer, say, table
+from rrf_design.documents import write
+from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.promises import DeliverySession, Look, TestedDelivery
+    from rrf_design.questions import Dataset
+
+KEYS = "Type what is right; ? if nobody can tell, /1 to take the first answer shown, /q to stop for now."
+
+
+def deliver_verb(
+    file: options.ProblemFile,
+    data: options.Data = None,
+    responses: Annotated[
+        Path | None,
+        typer.Option("--responses", "-r", help="Recorded answers instead of a model, one a row (.jsonl, .csv ...)."),
+    ] = None,
+    *,
+    live: Live,
+    risk: Annotated[
+        str | None,
+        typer.Option(
+            "--risk", help="At most this share of the rows may be wrong: 0.05 or 5%; default: [promise] risk."
+        ),
+    ] = None,
+    confidence: Annotated[
+        str | None, typer.Option("--confidence", help="How sure that has to be; default: [promise], else 95%.")
+    ] = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            "--review", help="Ask people in this file (.csv, .jsonl): what is filled in is read, then what is open."
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="[RUN]", help="Go on with the labels that are there already.")
+    ] = None,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="Only say how many looks to expect at several risks; reads no truth.")
+    ] = False,
+    outputs: options.Outputs = None,
+    seed: options.Seed = 0,
+    printer: Printer,
+) -> int:
+    """Hand over a table of which at most a share can be wrong: people look at the doubtful rows,
+    then at random ones, until that is proven.
+
+    Labels come from the gold column of [data], from a review file, or from you at the terminal;
+    each fixes its row. Exit code 0 when the risk is reached, 1 while rows wait. -o X.json is the
+    proof, for rrf-design verify X.json --delivered TABLE.
+
+    Example: rrf-design deliver rrf.toml --data tickets.csv --model openai:NAME --risk 5% -o
+    delivered.csv
+
+    Example: rrf-design deliver rrf.toml --responses answers.jsonl --risk 5% --review look.csv
+    -o delivered.csv -o proof.json
+    """
+    from rrf_design.promises import DeliverySession, answered, forecast_delivery
+    from rrf_design.promises.reviews import check_review_file, write_reviews
+    from rrf_design.tables.delivered import check_outputs, spare_inputs
+
+    dataset = options.Items(data).dataset(file)
+    shares = {
+        "risk": None if risk is None else share_number(risk, "--risk"),
+        "confidence": None if confidence is None else share_number(confidence, "--confidence"),
+    }
+    if forecast:
+        found = forecast_delivery(dataset, responses, **shares)
+        printer.result(found, lambda: _describe_forecast(found))
+        return 0 if any(one.get("pays", True) for one in found["risks"]) else 1
+    check_outputs(outputs or [])
+    spare_inputs(outputs or [], dataset, file, responses, data, review)
+    if review is not None:
+        check_review_file(review)
+    said = _filled(review, dataset)
+    gold = dataset.recipe.data.gold is not None
+    alone = gold and review is None and resume is None
+    with ExitStack() as stack:
+        asked = stack.enter_context(_sources(live, printer, responses))
+        session = stack.enter_context(
+            DeliverySession(
+                dataset,
+                responses if responses is not None else asked,
+                **shares,
+                budget=live.budget,
+                seed=seed,
+                known={} if resume is not None else said,
+                record=None if alone else _folder(live.store),
+                resume=resume is not None,
+            )
+        )
+        if resume not in (None, "last") and not session.run.startswith(str(resume)):
+            raise InputError(f"--resume {resume}: this recipe, table and risk are {session.run}; name that, or nothing")
+        told: set[str] = set()
+        for _ in answered(session, lambda look: _known(session, look, said)):
+            told.add(_)
+        if review is None and not alone and not printer.as_json and sys.stdin.isatty():
+            _ask(session)
+        result = session.result()
+    unused = [name for name in said if resume is not None and name not in told and not session.labelled(name)]
+    if unused:
+        printer.note(
+            f"{review}: {len(unused)} values are of rows that nobody was asked about, {unused[0]!r} among them"
+        )
+    _write(result, outputs or [])
+    if review is not None and result.next:
+        write_reviews(review, [(look.id, look.question, look.text) for look in result.next])
+    printer.result(result.to_json, lambda: _describe(session, result, review, quiet=printer.quiet))
+    return 0 if result.reached else 1
+
+
+def _sources(live: Live, printer: Printer, responses: Path | None) -> Any:
+    """Who answers; a budget is of answers and labels together, whoever answers."""
+    return (
+        replace(live, budget=None).models(printer, responses) if responses is not None else live.models(printer, None)
+    )
+
+
+def _folder(store: str | None) -> Path:
+    """Where the record of labels lies: beside the journal."""
+    from rrf_design.acquisition.stores import store_address
+
+    path = store_address(store).removeprefix("sqlite:///")
+    return Path(".") if "://" in path or path == ":memory:" else Path(path).absolute().parent
+
+
+def _filled(review: Path | None, dataset: Dataset) -> dict[str, Any]:
+    from rrf_design.promises.reviews import read_reviews
+
+    return {} if review is None or not review.is_file() else read_reviews(review, only=list(dataset))
+
+
+def _known(session: DeliverySession, look: Look, said: Mapping[str, Any]) -> Any:
+    """What people wrote about a row, else its gold cell."""
+    return said[look.id] if look.id in said else session.gold(look.id)
+
+
+def _ask(session: DeliverySession) -> None:
+    """Ask at the terminal, row after row, until it is proven or somebody stops."""
+    say(KEYS)
+    stage = ""
+    while looks := session.next():
+        look = looks[0]
+        if look.stage != stage:
+            stage = look.stage
+            say("")
+            say(session.progress())
+        say("")
+        say(f"{look.id} · {look.question}")
+        say(look.text)
+        shown = list(dict.fromkeys(str(value) for value in (look.answers or {}).values()))
+        for number, value in enumerate(shown, start=1):
+            say(f"  /{number}  {value}")
+        said = _typed(shown)
+        if said is None:
+            return
+        try:
+            session.label(look.id, said)
+        except InputError as error:
+            say(str(error))
+
+
+def _typed(shown: list[str]) -> str | None:
+    """What somebody typed; None where they stop."""
+    while True:
+        try:
+            line = input("> ").strip()
+        except EOFError:
+            return None
+        if line == "/q":
+            return None
+        if line.startswith("/") and line[1:].isdigit() and 1 <= int(line[1:]) <= len(shown):
+            return shown[int(line[1:]) - 1]
+        if line and not line.startswith("/"):
+            return line
+        say(KEYS)
+
+
+def _write(result: TestedDelivery, outputs: list[Path]) -> None:
+    from rrf_design.tables.delivered import write_output
+
+    for path in outputs:
+        if path.suffix.lower() == ".json":
+            write(path, result.document)
+        else:
+            write_output(path, result.delivery)
+
+
+def _describe(session: DeliverySession, result: TestedDelivery, review: Path | None, *, quiet: bool) -> None:
+    say(result.sentence)
+    if quiet:
+        return
+    say(result.cost_sentence)
+    if result.reached:
+        return
+    say(session.progress())
+    if result.next and review is not None:
+        many = f"{len(result.next):,} rows wait" if len(result.next) != 1 else "1 row waits"
+        say(f"{many} in {review}: fill in the column value (? where nobody can tell), then repeat with --resume.")
+    elif result.next:
+        say("Ask people with --review FILE, or at the terminal; --resume goes on with the labels that are there.")
+    elif result.stage == "spent":
+        say("The budget is gone before the risk is proven: give a larger --budget, or promise a larger --risk.")
+
+
+def _describe_forecast(found: Mapping[str, Any]) -> None:
+    rows = []
+    for one in found["risks"]:
+        if not found["answers_known"]:
+            rows.append((f"{one['risk']:.4g}", f"{one['least']:,}", "", "", ""))
+            continue
+        pays = "yes" if one["pays"] else "no: look at every row"
+        cost = f"{one['cost']:,.4g}" if one["check_everything"] else ""
+        rows.append((f"{one['risk']:.4g}", f"{one['looks']:,.0f}", f"{one['likely_most']:,.0f}", cost, pays))
+    heads = ["risk", "looks", "at most, 9 in 10", "cost", "pays"]
+    if not found["answers_known"]:
+        heads = ["risk", "looks, at least", "", "", ""]
+    table(f"Looks to expect among {found['rows']:,} rows", heads, rows, right=[0, 1, 2, 3])
+    say("A forecast from the answers alone: nobody has looked yet, and what agreement hides it can't know.")
