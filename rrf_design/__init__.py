@@ -27,6 +27,7 @@ _HOME = {
     "rrf_design.tables": "estimate repairer DatasetPlan Delivery Estimate Repairer ByStructure",
     "rrf_design.promises._pilot": "pilot Pilot",
     "rrf_design.promises.audits": "audit Audit",
+    "rrf_design.promises.delivery": "deliver TestedDelivery",
     "rrf_design.promises._measure": "measure Measurement",
     "rrf_design._explain": "explain Explanation",
     "rrf_design.questions": "dataset Dataset",

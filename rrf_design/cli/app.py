@@ -121,9 +121,7 @@ class Verbs(TyperGroup):
 
                 local.command(cmd_name)(flattened(getattr(module, f"{cmd_name}_verb")))
             self.commands.update(typer.main.get_group(local).commands)
-            for parameter in self.commands[cmd_name].params:
-                if parameter.metavar == "[RUN]":  # an option whose value may be left out: typer has none
-                    vars(parameter).update(flag_value="last", _flag_needs_value=True)
+            _let_values_be_left_out(self.commands[cmd_name])
         return self.commands[cmd_name]
 
     def invoke(self, ctx: Any) -> Any:
@@ -139,6 +137,22 @@ class Verbs(TyperGroup):
         """Each verb's line, whole: a question cut off in the middle teaches nothing."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.line) for name, verb in VERBS.items()])
+
+
+def _let_values_be_left_out(command: Any) -> None:
+    """Options whose metavar is [RUN] mean the last run where no value follows."""
+    names = {name for one in command.params if one.metavar == "[RUN]" for name in one.opts}
+    if not names:
+        return
+    parse = command.parse_args
+
+    def completed(context: Any, words: list[str]) -> Any:
+        found: list[str] = []
+        for word, following in zip(words, [*words[1:], "-"], strict=True):
+            found += [word, "last"] if word in names and following.startswith("-") else [word]
+        return parse(context, found)
+
+    command.parse_args = completed
 
 
 app = typer.Typer(

@@ -44,7 +44,7 @@ def verify_verb(
     ] = None,
     delivered: Annotated[
         Path | None,
-        typer.Option("--delivered", help="Of an audit: also refuse it unless this file is what was audited."),
+        typer.Option("--delivered", help="Of an audit or a delivery: also refuse it unless this is its table."),
     ] = None,
     junit: options.Junit = None,
     time_limit: options.TimeLimit = None,
@@ -54,15 +54,15 @@ def verify_verb(
     """Re-prove a certificate from its operator alone, by a search that shares nothing with the one
     that found it.
 
-    A policy of `pilot` and a certificate of `audit` are re-proved too: the draw, every count, every
-    test.
+    A policy of `pilot`, a certificate of `audit` and the proof of `deliver` are re-proved too: the
+    draw, every count, every test.
 
     Example: rrf-design verify certificate.json
     """
     kind = _promise_kind(certificate)
     if kind is not None and require is not None:
-        raise InputError("--require is a margin; policies and audits have none")
-    if delivered is not None and kind != "rrf-audit":
+        raise InputError("--require is a margin; policies, audits and deliveries have none")
+    if delivered is not None and kind not in ("rrf-audit", "rrf-delivered"):
         what = "a policy" if kind else "no audit"
         raise InputError(f"--delivered is the file that an audit speaks of; {certificate.name} is {what}")
     if kind is None:
@@ -103,7 +103,7 @@ def _promise_kind(path: Path) -> str | None:
         kind = kind_of(read(path))
     except InputError:
         return None
-    return kind if kind in ("rrf-policy", "rrf-audit") else None
+    return kind if kind in ("rrf-policy", "rrf-audit", "rrf-delivered") else None
 
 
 def _promise(path: Path, kind: str, delivered: Path | None) -> _Proof:
@@ -120,6 +120,8 @@ def _promise(path: Path, kind: str, delivered: Path | None) -> _Proof:
             looks = check_looks(policy.document)
             found = f"{policy.tests} tests on {policy.drawn} drawn items redone, {looks}: {policy.sentence}"
             trusted = policy_words(document["seed"], looks=int((document.get("looks") or {"count": 1})["count"]))
+        elif kind == "rrf-delivered":
+            found, trusted, beside = _verify_delivery(document, delivered)
         else:
             found, trusted, beside = _verify_audit(path, document, delivered)
     except Refused as error:
@@ -131,6 +133,21 @@ def _promise(path: Path, kind: str, delivered: Path | None) -> _Proof:
 
 
 SAME, CHANGED = "same", "changed"
+
+
+def _verify_delivery(document: Any, delivered: Path | None) -> tuple[str, str, str | None]:
+    """What was redone, what is taken on trust, and whether the table was compared."""
+    from rrf_design.checker.delivery import prove_delivery
+    from rrf_design.checker.promise_words import delivery_words
+    from rrf_design.promises import read_cells
+
+    proven = prove_delivery(document)
+    beside = ""
+    if delivered is not None:
+        prove_delivery(document, read_cells(delivered, document["columns"]))
+        beside = f"; {delivered.name} is the table that was handed over"
+    found = f"{proven.drawn:,} random draws redone{beside}: {proven.sentence}"
+    return found, delivery_words(document["seed"], same=delivered is not None), None if delivered is None else SAME
 
 
 def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[str, str, str | None]:

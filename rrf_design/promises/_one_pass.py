@@ -326,11 +326,15 @@ class Record:
             self._file = path.open("r+b" if there else "xb")
         except OSError as error:
             raise InputError(f"{path}: can't be written ({error.strerror or error})") from None
-        self._lock()
-        if there:
-            self._read(run)
-        else:
-            self.write({"run": run})
+        try:
+            self._lock()
+            if there:
+                self._read(run)
+            else:
+                self.write({"run": run})
+        except BaseException:
+            self.close()
+            raise
 
     def _lock(self) -> None:
         """One process at a time; the system lets go when it ends, however it does."""
@@ -339,7 +343,6 @@ class Record:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._file.close()
             raise Refused(f"{self.path}: somebody else is labelling this delivery now") from None
 
     def _read(self, run: str) -> None:

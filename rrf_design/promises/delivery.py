@@ -32,7 +32,7 @@ from rrf_design.checker.delivery import (
 )
 from rrf_design.checker.promise_words import percent
 from rrf_design.documents import sealed
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises._one_pass import Event, OnePass, Record, Stage
 from rrf_design.promises._pass_rows import PassRows
@@ -41,10 +41,11 @@ from rrf_design.promises._truths import Truth
 from rrf_design.promises.buying import LiveModels
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.risk.arguments import share
 from rrf_design.tables.delivered import Delivery
 from rrf_design.tables.rows import Row, delivered_names
-from rrf_design.texts import cell_text
+from rrf_design.texts import cell_text, from_sheet
 
 if TYPE_CHECKING:
     from rrf_design.questions.datasets import Dataset
@@ -206,11 +207,14 @@ class DeliverySession:
         )
         self._said: dict[int, tuple[Truth, bool]] = {}
         """Of every labelled row what is right, and whether the look was its own."""
-        self._early = 0
-        for event in history:
-            self._replay(event)
-        if not history:
-            self._take_known(known or {})
+        try:
+            for event in history:
+                self._replay(event)
+            if not history:
+                self._take_known(known or {})
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> DeliverySession:
         return self
@@ -500,3 +504,24 @@ def answered(session: DeliverySession, truth: Truths | None) -> Iterator[str]:
 
 def _told(truth: Truths, look: Look) -> Any:
     return truth(look) if callable(truth) else truth.get(look.id)
+
+
+def read_cells(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Of a delivered table, each row's id and the texts of its delivered values, as its document
+    was made from them; Refused where it has not these columns.
+    """
+    table = open_table(path)
+    faults = RowFaults(table.name)
+    rows = [(number, cells) for number, cells, _ in table.rows(faults)]
+    faults.refuse(len(rows) + faults.unread)
+    of_sheet = Path(path).suffix.lower() in (".csv", ".tsv")
+    found = []
+    for number, cells in rows:
+        named = [name for name in (columns["id"], *columns["answers"]) if name is not None]
+        lacking = next((name for name in named if name not in cells), None)
+        if lacking is not None:
+            raise Refused(f"{table.name}: row {number} has no column {lacking!r:.60}")
+        texts = [cell_text(cells[name]) for name in columns["answers"]]
+        texts = [from_sheet(text) for text in texts] if of_sheet else texts
+        found.append((str(number if columns["id"] is None else cells[columns["id"]]), texts))
+    return found
