@@ -1,19 +1,16 @@
-"""The documentation can't rot: its programs run, its commands print what it says, its links lead
-somewhere.
-
-A ```python block runs in a namespace shared by its file; a ```text block right after it is what it
-prints. In a ```console block, lines after "$ " are commands and the lines below them their standard
-output, where "…" stands for the rest of a line or, alone, for any lines. A block below a line
-<!-- file: NAME --> is written to that file.
-"""
+"""Documentation, examples and the distribution say what the code does."""
 
 from __future__ import annotations
 
 import contextlib
+import doctest
 import importlib.util
+import inspect
 import io
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +19,14 @@ from typing import Any
 import pytest
 import typer
 
+import rrf_design
+import rrf_design as rrf
+import rrf_design.certificates
+import rrf_design.questions
+import rrf_design.repairing
+import rrf_design.responses
+import solvers
+import solvers.decoding
 from rrf_design.cli import main
 from rrf_design.cli.app import app
 
@@ -179,3 +184,140 @@ def test_the_map_of_the_code_shows_every_room() -> None:
             if path.name.startswith(("_", ".")) or path.name == "py.typed":
                 continue
             assert re.search(rf"\b{path.stem}\b", text), f"docs/architecture.md says nothing of {house}/{path.name}"
+
+
+FUNCTIONS = {name: value for name in rrf_design.__all__ if inspect.isfunction(value := getattr(rrf_design, name))} | {
+    f"solvers.{name}": value for name in solvers.__all__ if inspect.isfunction(value := getattr(solvers, name))
+}
+ROOMS = (
+    rrf_design.certificates,
+    rrf_design.repairing,
+    rrf_design.responses,
+    rrf_design.questions,
+    solvers.decoding,
+)
+FUNCTIONS |= {
+    f"{room.__name__}.{name}": value
+    for room in ROOMS
+    for name in room.__all__
+    if inspect.isfunction(value := getattr(room, name))
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_example_of_a_public_function_runs(name: str) -> None:
+    function = inspect.unwrap(FUNCTIONS[name])
+    finder = doctest.DocTestFinder(recurse=False)
+    found = [test for test in finder.find(function, name, globs={}) if test.examples]
+    assert found, f"{name} has no example"
+    told: list[str] = []
+    for test in found:
+        result = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(
+            test, out=told.append
+        )
+        assert result.failed == 0, "".join(told)
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if not name.startswith("solvers.")])
+def test_the_docstring_of_a_public_function_names_every_parameter(name: str) -> None:
+    """On a line of its own, as numpy's do, or between backticks in a sentence."""
+    text = inspect.getdoc(FUNCTIONS[name]) or ""
+    plain = [p.name for p in inspect.signature(FUNCTIONS[name]).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    missing = [
+        one for one in plain if not re.search(rf"`{one}[`=]|^(?:\w+, )*{one}(?:, \w+)*(?: : .*)?$", text, re.MULTILINE)
+    ]
+    assert missing == [], f"{name}: nothing is said of {', '.join(missing)}"
+
+
+PAGES_TYPED_CALLS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+CALLS = """
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+import rrf_design as rrf
+from rrf_design.models import Model
+from rrf_design.risk import AuditSequence, bound
+from solvers import margin
+
+
+def of_a_matrix(B: NDArray[np.float64], groups: list[int]) -> tuple[float, ...]:
+    m = margin(B, groups, k=2, n_jobs=2, time_limit=5.0, method="auto")
+    return m.value, m.lower, m.upper
+
+
+def of_a_problem(adapter: Model, responses: dict[str, float]) -> None:
+    problem: rrf.Problem = rrf.load("problem.toml")
+    problem.margin(select=["a3"], k=1, n_jobs=2, time_limit=5.0)
+    plan = rrf.plan(problem, budget=3.0)
+    rrf.plan(problem, target=0.5, method="greedy", k=2, seed=1, n_jobs=2, time_limit=5.0, front_end="pulp")
+    rrf.plan(problem, k=2)
+    points = rrf.frontier(problem, k=2, objective="gamma", time_limit=5.0).points
+    assert points[0].cost <= points[-1].gamma
+    rrf.portfolio([problem, problem], budget=3.0, k=1, n_jobs=2)
+    certificate = rrf.certify(problem, plan.selected, k=2, epsilon=0.1, largest_error=1.0, time_limit=5.0)
+    certificate.save("certificate.json")
+    assert rrf.verify(certificate).valid and rrf.verify("certificate.json").valid
+    fixed = rrf.repair(problem, responses, epsilon=0.1)
+    rrf.repair(problem, responses, method="convex", sigma=0.1, confidence=0.9, noise=rrf.Noise(amplitude=2.0))
+    assert fixed.verdict.value and fixed.support
+    run = rrf.acquire(problem, model="embedded", batch=2, budget=3.0, calls=10, seconds=60.0)
+    rrf.acquire(problem, model=adapter, mode="adaptive", prices="prices.toml", seed=1)
+    assert run.spent >= 0
+
+
+def of_a_table() -> None:
+    dataset: rrf.Dataset = rrf.dataset("recipe.toml", "table.csv")
+    print(len(dataset), dataset["007"].k)
+    rrf.plan(dataset, budget=10.0, k=1, n_jobs=2).to_json()
+    rrf.certify(dataset, time_limit=5.0).worst.result.gamma_lower
+    rrf.repair(dataset, "answers.jsonl", epsilon=0.1, reviews="review.csv").to_json()
+    rrf.acquire(dataset, budget=10.0, batch=2)
+    rrf.estimate(dataset, "embedded", prices="prices.toml").to_json()
+
+
+def of_counts() -> int:
+    sequence = AuditSequence(100, 0.95)
+    sequence.observe(False)
+    return bound(100, 10, 0, 0.95) + sequence.bound
+
+
+def built() -> None:
+    rrf.from_graph(nx.path_graph(3), k=1, budget=2.0)
+    rrf.save(rrf.from_matrix(np.eye(3), [1, 2], k=1), "problem.toml")
+"""
+"""INTERFACE.md's calls and the short forms: every keyword has a name and a type."""
+
+
+def public_functions() -> Iterator[tuple[str, Any]]:
+    for name in rrf.__all__:
+        if inspect.isfunction(thing := getattr(rrf, name)):
+            yield name, thing
+
+
+def test_every_keyword_stands_in_the_signature() -> None:
+    """No decorator hides them, and no `**options` but typed ones."""
+    for name, function in public_functions():
+        assert not hasattr(function, "__wrapped__"), name
+        stars = [p for p in inspect.signature(function).parameters.values() if p.kind is p.VAR_KEYWORD]
+        assert all("Unpack" in str(p.annotation) for p in stars), name
+
+
+def test_mypy_accepts_every_documented_call(tmp_path: Path) -> None:
+    """INTERFACE's calls and the programs of all pages; a page may leave its own functions
+    unannotated, use a name twice, and know that a result is not None.
+    """
+    (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
+    for page in PAGES_TYPED_CALLS:
+        if programs := PROGRAM.findall(page.read_text(encoding="utf-8")):
+            head = "# mypy: allow-redefinition, allow-untyped-defs, allow-untyped-calls, no-strict-optional"
+            (tmp_path / f"page_{page.stem.replace('-', '_').lower()}.py").write_text("\n\n".join([head, *programs]))
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", "--no-pretty"]
+    ran = subprocess.run(
+        [*command, *map(str, sorted(tmp_path.glob("*.py")))], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert ran.returncode in (0, 1), ran.stderr
+    refused = [line for line in ran.stdout.splitlines() if ": error: " in line]
+    assert refused == []

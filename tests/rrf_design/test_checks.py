@@ -1,15 +1,25 @@
-"""Checks that nobody has to be asked, exact arithmetic, and checks that decide an item."""
+"""Checks that nobody is asked for; the suites that are shipped; entry points; keywords."""
 
 from __future__ import annotations
 
+import inspect
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rrf_design as rrf
+import solvers
 from rrf_design.checks import (
     FREE,
     cheapest_first,
@@ -24,6 +34,11 @@ from rrf_design.checks import (
     worth_of,
 )
 from rrf_design.errors import InputError
+from rrf_design.models import Attempt, Model, Outcome, Request, Usage
+from rrf_design.noise import Noise
+from rrf_design.planning import Order, Plan, planner
+from rrf_design.planning.evaluator import Evaluator
+from rrf_design.testing import check_model, check_planner, check_solver
 from rrf_design.verdict import Verdict
 
 
@@ -203,3 +218,311 @@ def test_a_list_is_a_vector() -> None:
 @given(st.integers(-999, 999), st.integers(-999, 999), st.integers(1, 99))
 def test_agrees_with_python(a: int, b: int, c: int) -> None:
     assert evaluate("(a - b) * c + a // c - b % c", {"a": a, "b": b, "c": c}) == ((a - b) * c + a // c - b % c,)
+
+
+def test_our_solver_and_planner_conform() -> None:
+    check_solver(solvers.margin)
+    check_planner(planner("greedy"))
+    check_planner(planner("optimal"))
+
+
+class Cautious:
+    """Somebody else's planner: buys what another would, and claims nothing."""
+
+    name = "cautious"
+
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        found = planner("greedy").plan(evaluator, goal)
+        return replace(found, method=self.name)
+
+
+def test_a_third_partys_planner_joins() -> None:
+    check_planner(Cautious())
+
+
+class Spendthrift(Cautious):
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        return super().plan(evaluator, replace(goal, budget=goal.budget + 3.0))  # type: ignore[operator]
+
+
+class Boastful(Cautious):
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        return replace(super().plan(evaluator, goal), gamma=1.5)
+
+
+class Hopeful(Cautious):
+    def plan(self, evaluator: Evaluator, goal: Order) -> Plan:
+        found = super().plan(evaluator, goal)
+        return replace(found, upper_bound=0.0)
+
+
+@pytest.mark.parametrize(
+    ("faulty", "words"), [(Spendthrift(), "spends"), (Boastful(), "says 1.5"), (Hopeful(), "the bound 0.0 is below")]
+)
+def test_a_planner_that_breaks_a_promise_is_told_which(faulty: Any, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_planner(faulty)
+
+
+def test_a_third_partys_solver_joins() -> None:
+    def enumerating(B: Any, groups: Any, *, k: int) -> Any:
+        return solvers.margin(B, groups, k=k, method="enumerate")
+
+    check_solver(enumerating)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda found: {"lower": found.upper + 1.0, "value": found.upper + 1.0, "upper": found.upper + 1.0},
+            "lower bound",
+        ),
+        (lambda found: {"lower": 0.0, "status": solvers.Status.EXACT}, "called exact"),
+    ],
+)
+def test_a_solver_that_breaks_a_promise_is_told_which(change: Any, words: str) -> None:
+    class Result:
+        def __init__(self, found: Any, changed: Mapping[str, Any]) -> None:
+            for name in ("lower", "upper", "value", "support", "direction", "status"):
+                setattr(self, name, changed.get(name, getattr(found, name)))
+
+    def faulty(B: Any, groups: Any, *, k: int) -> Any:
+        found = solvers.margin(B, groups, k=k)
+        return Result(found, change(found))
+
+    with pytest.raises(AssertionError, match=words):
+        check_solver(faulty)
+
+
+def test_a_solver_must_not_touch_the_matrix() -> None:
+    def careless(B: Any, groups: Any, *, k: int) -> Any:
+        found = solvers.margin(np.array(B), groups, k=k)
+        B[0, 0] += 1.0
+        return found
+
+    with pytest.raises(AssertionError, match="matrix was changed"):
+        check_solver(careless)
+
+
+class Echo(Model):
+    """Somebody else's adapter: two methods, as the contract says."""
+
+    name = "echo"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"adapter": "echo", "model": "none"}
+
+    def attempt(self, request: Request) -> Attempt:
+        return Attempt(
+            Outcome.ANSWERED,
+            "5",
+            usage=Usage(calls=1, input_tokens=4, output_tokens=1),
+            raw_request={"prompt": request.prompt},
+            raw_response={"text": "5"},
+        )
+
+
+def test_a_third_partys_adapter_joins() -> None:
+    check_model(Echo())
+
+
+class Nameless(Echo):
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {}
+
+
+class Wordy(Echo):
+    def attempt(self, request: Request) -> Attempt:
+        usage = Usage(calls=1, input_tokens=4, output_tokens=request.max_tokens + 1)
+        return replace(super().attempt(request), usage=usage)
+
+
+class Forgetful(Echo):
+    def attempt(self, request: Request) -> Attempt:
+        return replace(super().attempt(request), raw_request={})
+
+
+class Deaf(Echo):
+    def check(self, request: Request) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("faulty", "words"),
+    [
+        (Nameless(), "names no adapter"),
+        (Wordy(), "more tokens"),
+        (Forgetful(), "does not hold the prompt"),
+        (Deaf(), "a grammar was ignored"),
+    ],
+)
+def test_an_adapter_that_breaks_a_promise_is_told_which(faulty: Model, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_model(faulty)
+
+
+_MODULE = """
+from rrf_design.models.scripted import ScriptedModel
+from rrf_design.planning._greedy import Greedy
+from rrf_design.responses._numeric import IntegerParser
+
+def model(answer="7", *, slots=1):
+    return ScriptedModel(lambda request: answer, name=f"acme {answer}", slots=slots)
+
+def parser():
+    return IntegerParser("last")
+
+def planner():
+    return Greedy("acme")
+
+def no_model():
+    return 7
+"""
+_OFFERS = """[rrf_design.models]
+acme = acme_parts:model
+acme-broken = acme_nowhere:model
+acme-wrong = acme_parts:no_model
+openai = acme_parts:model
+
+[rrf_design.parsers]
+acme = acme_parts:parser
+
+[rrf_design.planners]
+acme = acme_parts:planner
+acme-broken = acme_nowhere:planner
+"""
+_USE = """
+import json
+import rrf_design as rrf
+from rrf_design import models
+from rrf_design.errors import RRFError
+from rrf_design.planning.registry import planner
+from rrf_design.responses import parsers
+
+def refusal(call):
+    try:
+        return str(call())
+    except RRFError as error:
+        return str(error)
+
+problem = rrf.Problem(
+    nodes=[{"id": "a", "prompt": "?", "parser": "acme"}],
+    anchors=[{"id": "x", "node": "a", "value": 8.0, "cost": 1.0}],
+)
+print(json.dumps({
+    "names": models.names(),
+    "answer": models.get("acme:8", slots=2).ask(models.Request("?")).text,
+    "plain": models.get("acme").name,
+    "parsed": list(parsers.get("acme").parse("it is 8").value),
+    "plan": rrf.plan(problem, budget=1.0, method="acme").method,
+    "run": rrf.acquire(problem, "acme:8", budget=1.0, method="acme", store="runs.sqlite").verdict.value,
+    "refused": [refusal(lambda: models.get("acme-broken")), refusal(lambda: models.get("acme-wrong")),
+                refusal(lambda: models.get("acme:8", slot=2)), refusal(lambda: planner("acme-broken")),
+                refusal(lambda: models.get("acm"))],
+}))
+"""
+
+
+def test_parts_of_another_package_are_found(tmp_path: Path) -> None:
+    (tmp_path / "acme_parts.py").write_text(_MODULE)
+    info = tmp_path / "acme_parts-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-parts\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(_OFFERS)
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", _USE],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "acme" in found["names"]
+    assert (found["answer"], found["plain"], found["parsed"]) == ("8", "acme 7", [8.0])
+    assert (found["plan"], found["run"]) == ("acme", "consistent")
+    broken, wrong, option, planner, near = found["refused"]
+    assert "model 'acme-broken': its package can't be loaded (No module named 'acme_nowhere')" in broken
+    assert "gives a int, not a Model" in wrong
+    assert "unknown option 'slot'; did you mean 'slots'?" in option
+    assert "the package of 'acme-broken' can't be loaded" in planner
+    assert "did you mean 'acme'?" in near
+
+
+def test_options_after_the_first_two_are_keywords():
+    for name in ("explain", "margin", "plan", "frontier", "portfolio", "certify", "repair", "acquire"):
+        parameters = list(inspect.signature(getattr(rrf, name)).parameters.values())
+        assert all(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in parameters[2:]), name
+
+
+@pytest.mark.parametrize("verb", [rrf.plan, rrf.frontier, rrf.portfolio, rrf.certify, rrf.acquire, rrf.explain])
+def test_an_unknown_keyword_is_refused_by_its_name(verb):
+    problem = rrf.Problem(nodes=[{"id": "a"}], anchors=[{"id": "x", "node": "a", "value": 1.0}])
+    with pytest.raises(TypeError, match="tyme_limit"):
+        verb(problem, tyme_limit=3)
+
+
+def test_what_repair_has_no_use_for_is_refused_and_not_ignored():
+    problem = rrf.Problem(nodes=[{"id": "a"}], anchors=[{"id": "x", "node": "a", "value": 1.0}])
+    with pytest.raises(rrf.InputError, match="resume"):
+        rrf.repair(problem, {"a": 1.0}, resume="rows.jsonl")
+    with pytest.raises(rrf.InputError, match="beta"):
+        rrf.repair(problem, {"a": 1.0}, method="exact", beta=2.0)
+
+
+def test_noise_and_its_short_forms_say_the_same():
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}, {"id": "bc", "tail": "b", "head": "c"}],
+        anchors=[
+            {"id": "x", "node": "a", "value": 1.0, "cost": 1.0},
+            {"id": "y", "node": "c", "value": 1.0, "cost": 2.0},
+        ],
+    )
+    short = rrf.repair(problem, {"a": 1, "b": 5, "c": 1}, select="all", epsilon=0.1)
+    long = rrf.repair(problem, {"a": 1, "b": 5, "c": 1}, select="all", noise=Noise(0.1))
+    assert (short.repaired, short.epsilon, short.verdict) == (long.repaired, long.epsilon, long.verdict)
+    assert short.epsilon == 0.1
+    both = rrf.certify(problem, "all", noise=Noise(sigma=0.1), confidence=0.9).document["noise"]
+    assert both == rrf.certify(problem, "all", sigma=0.1, confidence=0.9).document["noise"]
+
+
+def test_everything_that_takes_time_tells_its_progress_the_same_way(tmp_path):
+    """progress(share, bounds, words): a share or None, two bounds or None, words or none."""
+    from rrf_design.models.scripted import ScriptedModel
+    from solvers import margin
+
+    told = {}
+
+    def listen(name):
+        return lambda *news: told.setdefault(name, []).append(news)
+
+    problem = rrf.Problem(
+        k=1,
+        nodes=[{"id": name, "prompt": "6 * 7?"} for name in "abcd"],
+        relations=[{"id": a + b, "tail": a, "head": b} for a, b in ("ab", "bc", "cd", "da")],
+        anchors=[{"id": f"x{name}", "node": name, "value": 42.0, "cost": 1.0} for name in "abcd"],
+    )
+    margin(problem.operator("all").matrix.toarray(), k=1, progress=listen("margin"))
+    rrf.plan(problem, budget=2.0, method="optimal", progress=listen("plan"))
+    rrf.frontier(problem, progress=listen("frontier"))
+    certificate = rrf.certify(problem, "all", progress=listen("certify"))
+    rrf.verify(certificate, progress=listen("verify"))
+    rrf.repair(problem, dict.fromkeys("abcd", 42.0), select="all", progress=listen("repair"))
+    one = ScriptedModel(lambda request: "42")
+    rrf.acquire(problem, one, budget=4.0, store=tmp_path / "runs.sqlite", progress=listen("acquire"))
+    many = {"one": problem, "two": problem}
+    rrf.acquire(many, one, budget=4.0, store=tmp_path / "runs.sqlite", progress=listen("data set"))
+    assert {"margin", "plan", "frontier", "certify", "acquire", "data set"} <= set(told)
+    for name, news in told.items():
+        for share, bounds, words in news:
+            assert share is None or 0.0 <= share <= 1.0, name
+            assert bounds is None or bounds[0] <= bounds[1] * (1 + 1e-12), name
+            assert isinstance(words, str), name
+    assert told["data set"][-1][0] == 1.0

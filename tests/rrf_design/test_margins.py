@@ -1,6 +1,4 @@
-"""The paper's numbers, through problems: replay designs, closed forms and worked examples; metrics
-and whitening; data sets and matrices; zero margins seen from the components alone.
-"""
+"""Designs of a structure and their margins."""
 
 from __future__ import annotations
 
@@ -13,6 +11,8 @@ import pytest
 import rrf_design as rrf
 from rrf_design import InputError, Problem
 from rrf_design._margin import check_k
+from rrf_design.goal import Goal
+from rrf_design.structure import share
 from solvers import margin as solve
 
 TREE = [(0, 1), (0, 2), (0, 3)]
@@ -352,3 +352,182 @@ def test_a_matrix_needs_k_and_real_groups() -> None:
             rrf.margin(np.eye(3), **bad)  # type: ignore[call-overload]
     with pytest.raises(InputError, match="guess"):
         rrf.margin(graph(3, [(0, 1)]), method="guess")
+
+
+def chain(**more: object) -> rrf.Problem:
+    nodes = [{"id": f"n{i}"} for i in range(4)] + [{"id": "late", "cost": 0.5}]
+    relations = [{"id": f"r{i}", "tail": f"n{i}", "head": f"n{i + 1}"} for i in range(3)]
+    relations += [
+        {"id": "to-late", "tail": "n3", "head": "late"},
+        {"id": "far", "tail": "n0", "head": "n3", "cost": 1.0},
+    ]
+    anchors = [{"id": f"a{i}", "node": f"n{i}", "value": 1.0, "cost": 2.0} for i in range(4)]
+    tiers = [{"id": "t", "blocks": ["a0", "a1"], "prices": [2.0, 0.5]}]
+    return rrf.Problem(nodes=nodes, relations=relations, anchors=anchors, tiers=tiers, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("select", [[], ["far"], ["late"], ["a0", "a1"], ["late", "a3", "far"]])
+def test_a_slice_has_the_rows_that_the_problem_has_with_only_those_blocks(select: list[str]) -> None:
+    problem = chain()
+    design = problem.design(select)
+    operator = design.slice(problem)
+    kept = [b for b in problem.blocks if b.id in operator.block_ids]
+    alone = rrf.Problem(
+        nodes=[n.model_copy(update={"cost": None}) for n in problem.nodes if n.id in operator.node_ids],
+        relations=[b.model_copy(update={"cost": None}) for b in kept if b in problem.relations],
+        anchors=[b.model_copy(update={"cost": None}) for b in kept if b in problem.anchors],
+    )
+    assert np.array_equal(operator.matrix.toarray(), alone.whole.matrix.toarray())
+    assert np.array_equal(operator.target, alone.whole.target)
+    assert design.margin().value == alone.margin().value
+    assert problem.margin(select).selected == problem.resolve(select)
+
+
+def test_the_price_is_the_markets_tiers_and_queries_included() -> None:
+    problem = chain()
+    assert problem.design(["a0", "a1"]).price == 2.5
+    assert problem.design(["late"]).price == 0.5
+    assert problem.design([]).price == 0
+
+
+def test_a_margin_is_solved_once_unless_an_option_changes_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    import solvers
+
+    calls = []
+    real = solvers.margin
+    monkeypatch.setattr(solvers, "margin", lambda *a, **k: calls.append(1) or real(*a, **k))  # type: ignore[func-returns-value]
+    problem = chain()
+    first = problem.design(["a0"]).margin()
+    assert problem.design(["a0"]).margin().solved is first.solved
+    assert len(calls) == 1
+    problem.design(["a0"]).margin(time_limit=5.0)
+    assert len(calls) == 2
+
+
+def test_an_empty_field_has_no_margin() -> None:
+    problem = rrf.Problem(nodes=[{"id": "a", "cost": 1.0}], anchors=[{"id": "x", "node": "a", "cost": 1.0}])
+    with pytest.raises(InputError, match="empty"):
+        problem.structure.holding().margin()
+    with pytest.raises(InputError, match="select at least one"):
+        problem.margin()
+
+
+def test_standing_uses_the_problems_goal_or_another() -> None:
+    problem = chain(target=0.9)
+    design = problem.design(["a0", "a1"])
+    assert not design.standing(problem).reached
+    assert design.standing(problem, goal=Goal(target=0.1)).reached
+    assert design.standing(problem).wanted == 0.9
+
+
+def test_robust_lower_is_between_the_global_bound_and_the_margin() -> None:
+    base = chain()
+    relations = [r.model_copy(update={"uncertainty": 0.05}) for r in base.relations]
+    doubtful = base.model_copy(update={"relations": tuple(relations)})
+    design = doubtful.design(["a0", "a3"])
+    margin = design.margin()
+    eta = float(np.linalg.norm(design.operator.radii))
+    assert margin.lower - eta <= design.robust_lower(margin) < margin.lower
+
+
+def test_over_keeps_rows_that_reach_beyond() -> None:
+    problem = chain()
+    wide = problem.design(["late"])
+    narrow = wide.over(problem.design().nodes)
+    assert "late" not in narrow.operator.node_ids
+    assert "to-late" in narrow.operator.block_ids
+
+
+def item(**changes: Any) -> rrf.Problem:
+    content: dict[str, Any] = {
+        "k": 1,
+        "nodes": [{"id": "a"}, {"id": "b"}, {"id": "c", "cost": 0.5}],
+        "relations": [
+            {"id": "ab", "tail": "a", "head": "b"},
+            {"id": "bc", "tail": "b", "head": "c"},
+            {"id": "ac", "tail": "a", "head": "c", "transport": {"scale": 0.0}, "cost": 1.0},
+        ],
+        "anchors": [{"id": "x", "node": "a", "value": 1.0, "cost": 2.0}],
+    }
+    return rrf.Problem(**{**content, **changes})
+
+
+def test_texts_values_and_offsets_are_an_items_own() -> None:
+    other = item(
+        name="other",
+        nodes=[{"id": "a", "prompt": "?"}, {"id": "b"}, {"id": "c", "cost": 0.5}],
+        anchors=[{"id": "x", "node": "a", "value": 7.0, "cost": 2.0, "source": "person"}],
+    )
+    first, second = share([item(), other])
+    assert first is second
+    assert first.holding().margin().solved is second.holding().margin().solved
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"k": 2},
+        {"target": 0.5},
+        {"epsilon": 0.1},
+        {"anchors": [{"id": "x", "node": "a", "value": 1.0, "cost": 3.0}]},
+        {"anchors": [{"id": "x", "node": "b", "value": 1.0, "cost": 2.0}]},
+        {"rules": [{"id": "r", "blocks": ["x"], "at_most": 0}]},
+    ],
+)
+def test_what_changes_rows_prices_rules_or_goals_is_another_structure(changes: dict[str, Any]) -> None:
+    assert item().structure.key != item(**changes).structure.key
+
+
+def test_a_block_touches_every_node_it_names_also_with_coefficient_zero() -> None:
+    structure = item().structure
+    assert structure.touches.toarray().tolist() == [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0]]
+
+
+def test_holding_a_block_does_not_ask_its_nodes_and_selecting_it_does() -> None:
+    structure = item().structure
+    held = structure.holding(["ac"])
+    assert held.opened == {"a", "b"}
+    assert held.operator.block_ids == ("ab",)
+    chosen = structure.selecting(["ac"])
+    assert chosen.opened == {"a", "b", "c"}
+    assert chosen.operator.block_ids == ("ab", "bc", "ac")
+    failed = structure.holding(["c", "x"], ["a"])
+    assert (failed.opened, failed.operator.block_ids) == ({"a", "b", "c"}, ("ab", "bc", "x"))
+    assert failed.margin().unread == ("a",)
+    assert structure.holding(["c", "x"], ["x"]).operator.block_ids == ("ab", "bc")
+
+
+def test_energies_are_those_of_every_block_and_rounding_is_no_sight() -> None:
+    structure = item().structure
+    seen = structure.energies({"a": (0.6,), "b": (0.6 + 1e-17,)})
+    assert seen["ab"] == 0.0
+    assert seen["x"] == pytest.approx(0.36)
+    assert seen["bc"] == pytest.approx(0.36)
+    assert set(seen) == {"ab", "bc", "ac", "x"}
+
+
+def test_arrays_can_not_be_changed() -> None:
+    structure = item().structure
+    for array in (structure.given, structure.owned, structure.operator.target):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert isinstance(structure.given, np.ndarray)
+
+
+def test_shared_items_ask_one_structure_for_their_designs() -> None:
+    """Equal to what each would have found by itself."""
+    nodes = [{"id": "a"}, {"id": "b"}]
+    listed = [
+        rrf.Problem(nodes=nodes, relations=[{"id": "r", "tail": "a", "head": "b", "offset": float(i), "cost": 1.0}])
+        for i in range(3)
+    ]
+    alone = [problem.operator("all") for problem in listed]
+    one, *others = share(listed)
+    assert all(problem.structure is one for problem in listed)
+    assert others == [one, one]
+    assert listed[0].design("all") is listed[2].design("all")
+    assert listed[0].design() is not listed[0].design("all")
+    for problem, before in zip(listed, alone, strict=True):
+        now = problem.operator("all")
+        assert (now.matrix != before.matrix).nnz == 0
+        assert now.target.tolist() == before.target.tolist()

@@ -1,6 +1,4 @@
-"""What every field of a run does next: rounds, waves under one budget, triage, and ends with their
-reasons.
-"""
+"""Who buys, what comes of it, and how an item is concluded."""
 
 from __future__ import annotations
 
@@ -14,14 +12,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fields import ring, scripted
 
 import rrf_design as rrf
+from rrf_design.acquisition import acquire, read_run
 from rrf_design.acquisition._candidates import PricedOffer
+from rrf_design.acquisition._concluding import conclude, finished_problem, repaired, stated
 from rrf_design.acquisition._decider import _Proposal, _Remedy, admitted, share
 from rrf_design.acquisition._loop import Acquirer, Mode, Purchase, Settings, Settlement
 from rrf_design.acquisition._purchases import Buys
+from rrf_design.acquisition.settings import header_of, revision, versions
 from rrf_design.acquisition.stopping import Exhausted, Target
 from rrf_design.market import exact
+from rrf_design.models import Roster
+from rrf_design.problem import Problem
+from rrf_design.repairing.engine import RepairEngine
 from rrf_design.tables import delivery_of, write_reviews
 from rrf_design.verdict import Verdict, dispute
 
@@ -414,3 +419,131 @@ def test_two_quorums_that_differ_decide_nothing() -> None:
     assert agreed(problem, {"a0": (1.0,), "a1": (2.0,)}, "x") is None
     assert agreed(problem, {"a0": (1.0,), "a1": (1.0,), "a2": (2.0,), "a3": (2.0,)}, "x") is None
     assert agreed(problem.model_copy(update={"wrong_checks": 0}), {"a0": (1.0,), "a1": (1.0,)}, "x") is None
+
+
+def concluding_settled(answers: dict[str, Any], **settings: Any) -> Acquirer:
+    """A ring played to its end: what is named is answered so (None: not to be read), everything
+    else with 7.
+    """
+    acquirer = Acquirer(ring(**settings), settings=Settings(budget=6.0, method="witness"))
+    while purchases := acquirer.ask(1):
+        for purchase in purchases:
+            said = answers.get(purchase.name, 7.0)
+            outcome = Settlement(purchase, "refused", ok=False) if said is None else Settlement(purchase, "ok", (said,))
+            acquirer.tell(outcome)
+    return acquirer
+
+
+def test_an_answer_that_could_not_be_read_is_an_erasure_with_its_reason() -> None:
+    acquirer = concluding_settled({"n1": None})
+    found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
+    assert found["erased"] == {"n1": "refusal"}
+    assert found["verdict"] == "consistent"
+
+
+def test_nothing_read_is_nothing_repaired() -> None:
+    acquirer = concluding_settled({f"n{i}": None for i in range(5)})
+    found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
+    assert (found["repaired"], found["verdict"]) == (None, "incomplete")
+
+
+@pytest.mark.parametrize(("wrong_checks", "verdict"), [(0, "checked"), (1, "contradicted")])
+def test_a_check_of_all_that_is_delivered_decides_unless_checks_may_be_wrong(wrong_checks: int, verdict: str) -> None:
+    wild = {"n0": 1.0, "n1": 2.0, "n2": 30.0, "n3": 400.0, "n4": 5000.0}
+    acquirer = concluding_settled(wild, deliver=["n0"], wrong_checks=wrong_checks, target=9.0)
+    state, design = acquirer.state.items[""], acquirer.designs[""]
+    found = repaired(design, state, RepairEngine())
+    assert "a0" in state.settled
+    assert stated(design, state)["a0"] == (7.0,)
+    assert found["verdict"] == verdict
+    assert (found["repaired"] or {}).get("n0") == ([7.0] if verdict == "checked" else None)
+
+
+def test_only_what_is_done_is_concluded_and_failed_checks_are_left_out() -> None:
+    acquirer = concluding_settled({"a0": None})
+    assert set(conclude(acquirer.designs, acquirer.state)["repairs"]) == {""}
+    problem, selected = finished_problem(acquirer.designs[""], acquirer.state.items[""])
+    failed = acquirer.state.items[""].failed
+    assert not failed & {*problem.block_by_id, *selected}
+
+
+def go(tmp_path: Path, script: Any, **options: Any) -> Any:
+    return acquire(ring(), scripted(script), store=tmp_path / "r.sqlite", method="witness", **options)
+
+
+def test_erased_answers_are_told_to_the_repair(tmp_path: Path) -> None:
+    run = go(tmp_path, lambda request: "silence" if "question 4" in request.prompt else "7")
+    repair = run.items[0].repair
+    assert repair["erased"] == {"n4": "parse failure"}
+    assert repair["repaired"]["n4"] == pytest.approx([7.0])  # its neighbours determine it
+    assert "n4" not in run.items[0].problem.node_by_id
+
+
+def test_a_certified_item_has_the_margin_that_its_verdict_rests_on(tmp_path: Path) -> None:
+    """A check of an unread answer protects the others: then the item's own margin must not say that
+    nothing is proven.
+    """
+    wordings = {"plain": "one", "again": "two", "other": "three"}
+    problem = Problem(
+        k=1,
+        target=0.3,
+        nodes=[{"id": name, "prompt": words, "parser": "integer-last"} for name, words in wordings.items()],
+        relations=[
+            {"id": a + b, "tail": a, "head": b} for a, b in (("plain", "again"), ("plain", "other"), ("again", "other"))
+        ],
+        anchors=[{"id": "calculator", "node": "plain", "value": 42.0, "cost": 1.0}],
+    )
+    script = scripted(lambda request: "42" if request.prompt == "three" else "no idea")
+    run = acquire(problem, script, store=tmp_path / "r.sqlite", budget=1.0)
+    (item,) = run.items
+    assert item.verdict is Verdict.CONSISTENT
+    assert item.reached
+    assert item.gamma_lower == item.repair["gamma_lower"] > 0.3
+
+
+def test_what_a_limit_left_unasked_is_missing_from_the_margin(tmp_path: Path) -> None:
+    run = go(tmp_path, lambda request: "7", calls=2)
+    (item,) = run.items
+    assert len(item.unasked) == 3
+    assert (item.gamma_lower, item.reached, item.verdict) == (item.repair["gamma_lower"], False, Verdict.AMBIGUOUS)
+
+
+def test_a_run_is_certified_only_with_its_goal(tmp_path: Path) -> None:
+    assert go(tmp_path, lambda request: "7").passes
+    assert not go(tmp_path, lambda request: "7", budget=0.0).passes
+
+
+def test_an_unfinished_run_reads_back_as_unfinished(tmp_path: Path) -> None:
+    def interrupted(request: Any) -> str:
+        if "question 3" in request.prompt:
+            raise KeyboardInterrupt
+        return "7"
+
+    paused = go(tmp_path, interrupted)
+    assert (paused.stopped_because, paused.detail) == ("paused", "interrupted")
+    found = read_run("last", store=tmp_path / "r.sqlite")
+    assert found.stopped_because == "paused"
+    assert found.repaired is None
+    assert not found.passes
+
+
+def test_headers_name_versions_and_hide_nothing_that_matters() -> None:
+    found = header_of(
+        {"": ring()},
+        Roster({"mini": scripted()}),
+        Settings(budget=2.0),
+        5,
+        entries={"mini": {"use": "scripted:x", "slots": 2, "f": len, "api_key": "hush"}},
+    )
+    assert found["seed"] == 5
+    assert found["settings"]["budget"] == 2.0
+    kept = found["models"]["mini"]
+    assert {key: kept[key] for key in ("use", "slots", "name")} == {
+        "use": "scripted:x",
+        "slots": 2,
+        "name": "scripted",
+    }
+    assert kept["identity"]["adapter"] == "scripted"
+    assert "hush" not in str(found)
+    assert "numpy" in versions()
+    assert revision() == "" or len(revision()) == 40

@@ -1,17 +1,21 @@
-"""`rrf-design certify` and `verify`."""
+"""certify and report, and the agreement of all verbs."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from agreeing import SIGNS, generated, live, page_words, true_field
 
 import rrf_design as rrf
+from rrf_design.cli.init import template
 from rrf_design.cli.output import ceiling, floor
+from rrf_design.goal import Goal
 
 TEXT = """
 [problem]
@@ -298,3 +302,210 @@ def test_what_carries_no_proof_is_told_where_one_is(run: Any, tmp_path: Path) ->
     result = run("verify", tmp_path / "run.json")
     assert (result.code, "checked" in result.out) == (1, False)
     assert "verify its policy, or an audit of it" in result.err
+
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "problem.toml"
+    path.write_text(template("code"), encoding="utf-8")
+    return path
+
+
+def test_a_design(run: Run, problem: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    made = run("report", problem, "--select", "all-tests", "-o", out)
+    assert made.code == 0
+    assert "Wrote" in made.out
+    text = out.read_text(encoding="utf-8")
+    assert "code with tests" in text
+    assert "1 bought" in text
+
+
+def test_json_of_report(run: Run, problem: Path, tmp_path: Path) -> None:
+    made = run("report", problem, "-o", tmp_path / "x.html", "--json")
+    assert made.json["kind"] == "problem"
+    assert made.json["bytes"] == (tmp_path / "x.html").stat().st_size
+
+
+def test_what_explain_printed_has_the_page_of_the_problem(run: Run, problem: Path, tmp_path: Path) -> None:
+    saved, out = tmp_path / "why.json", tmp_path / "x.html"
+    saved.write_text(run("explain", problem, "--json").out, encoding="utf-8")
+    made = run("report", saved, "--problem", problem, "-o", out, "--json")
+    assert made.json["kind"] == "rrf-explanation"
+    sentence = "This design is not"
+    assert sentence in out.read_text(encoding="utf-8")
+    assert run("report", problem, "-o", out).code == 0
+    assert sentence in out.read_text(encoding="utf-8")
+
+
+def test_an_operator_file(run: Run, problem: Path, tmp_path: Path) -> None:
+    import rrf_design as rrf
+
+    rrf.save_operator(rrf.load(problem).operator("all"), tmp_path / "b.npz")
+    assert run("report", tmp_path / "b.npz", "-o", tmp_path / "x.html", "--json").json["kind"] == "problem"
+
+
+def test_many_repairs(run: Run, problem: Path, tmp_path: Path) -> None:
+    fields = [{"field": name, "responses": {"original": 1}} for name in ("first", "second")]
+    path, batch = tmp_path / "p.toml", tmp_path / "batch.json"
+    path.write_text('[[nodes]]\nid = "original"\n[[anchors]]\nid = "a"\nnode = "original"\nvalue = 1.0\n')
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, fields)))
+    run("repair", path, "--responses", tmp_path / "r.jsonl", "-o", batch)
+    made = run("report", batch, "-o", tmp_path / "x.html", "--json")
+    assert made.json["kind"] == "rrf-repair-batch"
+    text = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "2 fields: 2 checked" in text
+    assert ">second<" in text
+
+
+def test_two_designs_of_one_file(run: Run, problem: Path, tmp_path: Path) -> None:
+    made = run("report", problem, "--compare-select", "all-tests", "-o", tmp_path / "x.html", "--json")
+    assert made.json["kind"] == "comparison"
+    assert "owned only against all-tests" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_two_files(run: Run, problem: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(template("paraphrase"), encoding="utf-8")
+    made = run("report", problem, "--compare", other, "-o", tmp_path / "x.html", "--json")
+    assert made.code == 0
+    assert "problem against other" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_a_plan_and_a_certificate_set_side_by_side(run: Run, problem: Path, tmp_path: Path) -> None:
+    plan, certificate, out = tmp_path / "plan.json", tmp_path / "certificate.json", tmp_path / "x.html"
+    assert run("plan", problem, "--target", 0.5, "-o", plan).code == 0
+    assert run("certify", problem, "--select", "first-test", "-o", certificate).code == 1  # its target is missed
+    assert "--problem" in run("report", plan, "-o", out).err
+    assert run("report", plan, "--problem", problem, "-o", out, "--json").json["kind"] == "rrf-plan"
+    made = run("report", plan, "--compare", certificate, "--problem", problem, "-o", out, "--json")
+    assert made.json["kind"] == "comparison"
+    assert "plan against certificate" in out.read_text(encoding="utf-8")
+    assert run("report", plan, "--select", "all-tests", "-o", out).code == 2
+
+
+def test_a_run_by_its_name(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "no journal of runs" in run("report", "last", "-o", "x.html").err
+    Path("p.toml").write_text(template("paraphrase"), encoding="utf-8")
+    Path("script.json").write_text('{"rules": [{"pattern": ".*", "text": "42"}]}')
+    assert run("acquire", "p.toml", "--model", "scripted:script.json", "--quiet").code == 0
+    made = run("report", "last", "-o", "x.html", "--json")
+    assert made.json["kind"] == "rrf-run"
+    assert "data-nodes=" in Path("x.html").read_text(encoding="utf-8")
+    assert run("report", "nonsense", "-o", "x.html").code == 2
+
+
+def test_wrong_calls_are_one_line_of_report(run: Run, problem: Path, tmp_path: Path) -> None:
+    for arguments in (
+        ("report", tmp_path / "none.json", "-o", tmp_path / "x.html"),
+        ("report", problem, "--select", "nonsense", "-o", tmp_path / "x.html"),
+        ("report", problem, "-o", tmp_path / "missing" / "x.html"),
+        ("report", problem),
+    ):
+        made = run(*arguments)
+        assert made.code == 2
+        assert made.err.count("\n") == 1
+        assert "Traceback" not in made.err
+
+
+BUDGET = 4.25
+
+
+def close(first: float | None, second: float | None) -> bool:
+    return first == second or (first is not None and second is not None and first == pytest.approx(second, rel=1e-6))
+
+
+def test_the_command_line_says_the_same(run: Any, tmp_path: Path) -> None:
+    problem = rrf.Problem(
+        k=1,
+        target=0.1,
+        epsilon=0.1,
+        delta=0.5,
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}],
+        relations=[{"id": "ab", "tail": "a", "head": "b"}, {"id": "bc", "tail": "b", "head": "c"}],
+        anchors=[
+            {"id": "x", "node": "a", "value": 1.0, "cost": 5.0},
+            {"id": "y", "node": "c", "value": 1.0, "cost": 5.0},
+        ],
+        tiers=[{"id": "t", "blocks": ["x", "y"], "prices": [5.0, 2.0]}],
+    )
+    path = tmp_path / "problem.json"
+    rrf.save(problem, path)
+    plan = run("plan", path, "--json").json
+    told = run("explain", path, "--select", ",".join(plan["selected"]), "--json").json
+    written = run("certify", path, "--select", ",".join(plan["selected"]), "-o", tmp_path / "c.json", "--json").json
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps({"a": 1.0, "b": 1.0, "c": 9.0}), encoding="utf-8")
+    fixed = run("repair", path, "-r", answers, "--select", ",".join(plan["selected"]), "--json").json
+    for found in (plan, told, written, fixed):
+        assert found["wanted"] == pytest.approx(0.4)
+        assert found["epsilon"] == pytest.approx(0.1)
+    assert plan["reached"] == told["reached"] == written["reached"]
+    assert (fixed["verdict"] == "consistent") == plan["reached"]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 5))
+def test_every_verb_says_the_same_of_a_generated_file(run: Any, tmp_path: Path, seed: int) -> None:
+    """A run with one wrong answer in three; then plan, explain, certify, repair and the pages are
+    asked about what it bought.
+    """
+    problem = live(generated(seed))
+    path, answers, model = tmp_path / "problem.json", tmp_path / "answers.json", tmp_path / "model.json"
+    rrf.save(problem, path)
+    truth = true_field(problem) | ({"n1": 9.0} if seed % 3 == 0 else {})
+    model.write_text(json.dumps({"rules": [{"prompt": n, "text": f"{v}"} for n, v in truth.items()]}), encoding="utf-8")
+    store = ("--store", tmp_path / "runs.sqlite")
+    ran = run("acquire", path, "--model", f"scripted:{model}", "--budget", BUDGET, *store, "--json")
+    (item,) = ran.json["items"]
+    held = ",".join(item["selected"])
+    told = run("explain", path, "--select", held, "--json")
+    written = run("certify", path, "--select", held, "-o", tmp_path / "c.json", "--json")
+    answers.write_text(json.dumps(item["answers"]), encoding="utf-8")
+    fixed = run("repair", path, "-r", answers, "--select", held, "-o", tmp_path / "repair.json", "--json")
+
+    repair, documents = item["repair"], (told.json, written.json)
+    assert all(close(found["wanted"], item["goal"]) for found in documents)
+    assert close(fixed.json["wanted"], repair["wanted"])
+    assert all(close(found["epsilon"], told.json["epsilon"]) for found in documents)
+    assert close(fixed.json["epsilon"], repair["epsilon"])
+    assert all(close(found["robust_lower"], item["robust_lower"]) for found in (*documents, fixed.json))
+    assert told.json["reached"] == written.json["reached"] == item["reached"]
+    assert close(told.json["cost"], ran.json["spent"])
+    assert ran.json["spent"] <= BUDGET
+    assert (item["verdict"], item["assumes"]) == (fixed.json["verdict"], fixed.json["assumes"])
+    passes = item["verdict"] in ("checked", "consistent")
+    assert (ran.code, fixed.code) == (0 if passes else 1,) * 2
+    assert told.code == (0 if told.json["reached"] else 1)
+    assert written.code == (0 if written.json["reached"] or not Goal.of(problem).named else 1)
+    assert ran.json["repaired"] == fixed.json["repaired"]
+
+    for number, shown in enumerate((ran.json["run"], tmp_path / "repair.json")):
+        page = tmp_path / f"{number}.html"
+        assert run("report", shown, "-o", page, *(store if number == 0 else ())).code == 0
+        words = page_words(page)
+        assert f"{SIGNS[item['verdict']]}{item['verdict']}" in words
+        assert ("The answers are consistent" in words) == (item["verdict"] == "consistent")
+
+
+@pytest.mark.parametrize("seed", range(1, 60, 5))
+def test_a_plan_within_its_money_stands_where_the_other_verbs_say(run: Any, tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "problem.json"
+    rrf.save(generated(seed), path)
+    plan = run("plan", path, "--budget", BUDGET, "-o", tmp_path / "plan.json", "--json")
+    told = run("explain", path, "--select", ",".join(plan.json["selected"]), "--json")
+    written = run("certify", path, "--plan", tmp_path / "plan.json", "-o", tmp_path / "c.json", "--json")
+    for key in ("wanted", "epsilon", "robust_lower", "error_bound"):
+        assert close(plan.json[key], written.json[key]), key
+        assert close(plan.json[key], told.json[key]), key
+    assert close(plan.json["cost"], told.json["cost"])
+    assert plan.json["cost"] <= BUDGET
+    assert plan.json["reached"] == told.json["reached"] == written.json["reached"]
+    if written.json["robust_lower"] > 0:
+        assert run("verify", tmp_path / "c.json", "--json").json["valid"]
+    page = tmp_path / "plan.html"
+    assert run("report", tmp_path / "plan.json", "-o", page).code == 0
+    assert f"{plan.json['cost']:g}" in page_words(page)

@@ -1,6 +1,4 @@
-"""What every verb promises: help with an example, one line for a wrong call, bounds when
-interrupted, and one object or a text as output.
-"""
+"""Every verb alike: help, JSON, exit codes; scenario and demo."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import pytest
 import typer
 
 import rrf_design
-from rrf_design.cli import options, output
+from rrf_design.cli import main, options, output
 from rrf_design.cli.app import VERBS as LINES
 from rrf_design.cli.app import app
 from rrf_design.cli.options import Items
@@ -320,3 +319,153 @@ def test_verbs_of_one_problem_take_a_table(
     ran = run(verb[0], "p.toml", *verb[1:], "--limit", 1)
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "goes with a table" in ran.err
+
+
+def test_list_shows_every_question(run: Run) -> None:
+    import scenarios
+
+    listed = run("scenario", "list", "--json").json["scenarios"]
+    assert [entry["name"] for entry in listed] == list(scenarios.names())
+    assert all(entry["question"].endswith("?") and entry["expected"] for entry in listed)
+    assert "worked-examples" in run("scenario", "list").out
+
+
+def test_run_writes_pages_and_says_the_verdicts(run: Run, tmp_path: Path) -> None:
+    ran = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--json", "--set", "seeds=2")
+    assert ran.code == 0
+    assert ran.json["parameters"]["seeds"] == 2
+    assert {e["status"] for e in ran.json["expectations"]} == {"met"}
+    assert (tmp_path / "consistency-truth" / "index.html").is_file()
+    again = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--resume", "--set", "seeds=2")
+    assert "finished before" in again.err
+    assert "met" in again.out
+
+
+def test_wrong_calls_are_one_line(run: Run, tmp_path: Path) -> None:
+    for arguments, message in [
+        (("scenario", "run", "anchor-transitoin"), "did you mean 'anchor-transition'"),
+        (("scenario", "run", "worked-examples", "--model", "embedded"), "has no parameter 'model'"),
+        (("scenario", "run", "worked-examples", "--set", "nonsense"), "NAME=VALUE"),
+    ]:
+        ran = run(*arguments, "--out", tmp_path)
+        assert ran.code == 2
+        assert message in ran.err
+        assert "Traceback" not in ran.err
+        assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_pages_are_made_again_without_a_run(run: Run, tmp_path: Path) -> None:
+    run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path / "results", "--set", "seeds=2")
+    made = run("scenario", "pages", tmp_path / "results", "--out", tmp_path / "pages")
+    assert made.code == 0
+    assert made.out.strip().endswith("index.html")
+    for page in ("index.html", "consistency-truth/index.html"):
+        assert (tmp_path / "pages" / page).read_bytes() == (tmp_path / "results" / page).read_bytes()
+    nothing = run("scenario", "pages", tmp_path / "pages", "--out", tmp_path / "again")
+    assert nothing.code == 2
+    assert "no results of scenarios there" in nothing.err
+
+
+def test_a_missing_extra_is_one_line(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    import scenarios.kit.runner
+
+    def missing(*_: object, **__: object) -> None:
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+    monkeypatch.setattr(scenarios.kit.runner, "run_scenario", missing)
+    ran = run("scenario", "run", "worked-examples", "--out", tmp_path)
+    assert ran.code == 2
+    assert ran.err.strip().endswith("needs matplotlib; get it with: pip install 'rrf-design[scenarios]'")
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_violations_set_the_exit_code(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    import scenarios.consistency_truth as module
+
+    monkeypatch.setattr(module, "DEFECT_LIMIT", 1e-30)
+    ran = run("scenario", "run", "consistency-truth", "--quick", "--out", tmp_path, "--quiet")
+    assert ran.code == 1
+    assert "Ran: 1 of" in ran.out
+    assert "conditions violated" in ran.out
+    assert ran.err == ""
+
+
+def test_all_goes_on_and_tells_what_ran_from_what_did_not(run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    """Violated, not runnable and crashed are three things, and each has its own exit code."""
+    import scenarios
+    import scenarios.consistency_truth as violating
+    import scenarios.worked_examples as crashing
+
+    monkeypatch.setattr(scenarios, "names", lambda: ("acquisition-policies", "consistency-truth", "worked-examples"))
+    monkeypatch.setattr(violating, "DEFECT_LIMIT", 1e-30)
+    missing = run("scenario", "run", "all", "--quick", "--out", tmp_path, "--quiet")
+    assert missing.code == 2
+    assert "2 scenarios ran: conditions violated in consistency-truth 1 of" in missing.out
+    assert "acquisition-policies did not run: " in missing.err
+    assert "Traceback" not in missing.err
+
+    def crash(*_: object) -> None:
+        raise ZeroDivisionError("broken on purpose")
+
+    broken = replace(crashing.SCENARIO, report=crash)
+    monkeypatch.setattr(crashing, "SCENARIO", broken)
+    crashed = run("scenario", "run", "all", "--quick", "--out", tmp_path, "--quiet", "--json")
+    assert crashed.code == 3
+    assert [d["name"] for d in crashed.json["scenarios"]] == ["consistency-truth"]
+    assert crashed.json["stopped"]["worked-examples"] == "crashed: ZeroDivisionError: broken on purpose"
+    assert "Traceback" in crashed.err
+
+
+SCRIPT = {
+    "rules": [
+        {"pattern": r"^Compute the sum", "text": "The sum is 54."},
+        {"pattern": r"Egypt", "text": "It is Cairo."},
+        {"pattern": r"Turkey", "text": "It is Istanbul."},
+        {"pattern": r"Python", "text": "```python\ndef solve(n):\n    return n * n\n```"},
+    ],
+    "default": "I think it is 14.",
+}
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("s.json").write_text(json.dumps(SCRIPT))
+    return tmp_path
+
+
+def test_the_whole_story(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("demo", "--model", "scripted:s.json") == 0
+    text = capsys.readouterr().out
+    for part in (
+        "The plan for a budget of 16 (optimal",
+        "No promise was broken",
+        "Fooled: capital of Turkey",
+        "The report:",
+    ):
+        assert part in text
+    assert (here / "demo-output" / "report.html").read_text().startswith("<!")
+    assert json.loads((here / "demo-output" / "run.json").read_text())["format"] == "rrf-run"
+    assert list((here / "demo-output" / "certificates").glob("*.json"))
+
+
+def test_json_is_one_object(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("demo", "--model", "scripted:s.json", "--json", "-o", "elsewhere") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["promise_kept"]
+    assert document["certificates_valid"]
+    assert document["verdicts"]["capital of Turkey"] == "too many wrong, fooled"
+    assert document["spent"] <= 16
+
+
+def test_a_folder_that_can_not_be_made(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").write_text("")
+    Path("script.json").write_text('{"rules": [], "default": "5"}')  # the embedded model may not be installed
+    assert call("demo", "-o", "file/folder", "--model", "scripted:script.json") == 2
+    assert "can't be made a folder" in capsys.readouterr().err

@@ -1,6 +1,4 @@
-"""`rrf-design margin` and `explain`: the promised JSON, a table a user can act on, and one line for
-every mistake.
-"""
+"""margin, plan and frontier: designs and what they cost."""
 
 from __future__ import annotations
 
@@ -303,3 +301,174 @@ def test_the_judges_show_which_assumption_decides(
     assert told["a model fails as a whole"] == pytest.approx(made.json["gamma"])
     assert "a wording fails in all its asks" in told
     assert f"{made.json['gamma']:.4g} if a model fails as a whole, as this file says" in run("explain", path).out
+
+
+TEXT = """
+[problem]
+name = "triangle and isolate"
+k = 1
+budget = 3.0
+
+[[nodes]]
+id = "a"
+[[nodes]]
+id = "b"
+[[nodes]]
+id = "c"
+[[nodes]]
+id = "isolate"
+
+[[relations]]
+id = "ab"
+tail = "a"
+head = "b"
+[[relations]]
+id = "bc"
+tail = "b"
+head = "c"
+[[relations]]
+id = "ca"
+tail = "c"
+head = "a"
+[[relations]]
+id = "out"
+tail = "a"
+head = "isolate"
+cost = 1.5
+
+[[anchors]]
+id = "a3"
+node = "isolate"
+cost = 2.0
+"""
+
+
+@pytest.fixture
+def plan_file(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_json_has_the_promised_keys(run, plan_file):
+    ran = run("plan", plan_file, "--json")
+    assert ran.code == 0
+    assert {"selected", "cost", "gamma", "upper_bound", "gap", "status", "trajectory"} <= set(ran.json)
+    assert ran.json["selected"] == ["a3"]
+    assert (ran.json["gamma"], ran.json["status"]) == (1.0, "optimal")
+    assert {"block", "cost", "gamma", "support"} <= set(ran.json["trajectory"][0])
+
+
+def test_exit_codes(run, plan_file):
+    assert run("plan", plan_file, "--target", "0.5").code == 0
+    missed = run("plan", plan_file, "--target", "5", "--json")
+    assert (missed.code, missed.json["status"], missed.json["gamma"]) == (1, "infeasible", 1.0)
+    unknown = run("plan", plan_file, "--budget", "1", "--method", "magic")
+    assert unknown.code == 2
+    assert unknown.err.startswith("rrf-design: method: 'magic' is not one of auto, greedy")
+    assert "Traceback" not in unknown.err
+
+
+def test_without_budget_and_target(run, tmp_path):
+    path = tmp_path / "bare.toml"
+    path.write_text(TEXT.replace("budget = 3.0\n", ""))
+    ran = run("plan", path)
+    assert ran.code == 2
+    assert "neither a budget nor a target is given" in ran.err
+
+
+def test_text_says_what_to_buy_and_why(run, plan_file):
+    ran = run("plan", plan_file, "--explain")
+    assert "γ_1 = 1 for 2 of 3" in ran.out
+    assert (
+        "proven to be the best; found by hull rows and witness cuts; objective gamma: rows as they are weighted"
+        in ran.out
+    )
+    assert "No design within the budget does better, and none that does as well costs less" in ran.out
+    assert "a3 sees" in ran.out
+    assert "1 is left over" in ran.out
+    assert "proven" in ran.out
+    hasty = run("plan", plan_file, "--method", "greedy", "--budget", "2").out
+    assert "found by the witness greedy" in hasty
+    poor = run("plan", plan_file, "--budget", "0.5").out
+    assert "buys nothing: the cheapest purchase costs 1.5" in poor
+
+
+def test_written_plan_is_the_printed_one(run, plan_file, tmp_path):
+    ran = run("plan", plan_file, "--method", "greedy", "--json", "-o", tmp_path / "plan.json")
+    assert json.loads((tmp_path / "plan.json").read_text()) == ran.json
+    assert "written to" in ran.err
+
+
+TEXT_FRONTIER = """
+[problem]
+name = "one answer"
+
+[[nodes]]
+id = "x"
+
+[[anchors]]
+id = "cheap"
+node = "x"
+cost = 1.0
+[[anchors]]
+id = "good"
+node = "x"
+weight = 4.0
+cost = 3.0
+"""
+
+
+@pytest.fixture
+def frontier_file(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(TEXT_FRONTIER)
+    return path
+
+
+def test_points(run, frontier_file):
+    ran = run("frontier", frontier_file, "--json")
+    assert ran.code == 0
+    assert [(p["cost"], p["selected"], p["status"]) for p in ran.json["points"]] == [
+        (0.0, [], "optimal"),
+        (1.0, ["cheap"], "optimal"),
+        (3.0, ["good"], "optimal"),
+        (4.0, ["cheap", "good"], "optimal"),
+    ]
+    assert [p["gamma"] for p in ran.json["points"]] == pytest.approx([0.0, 1.0, 2.0, 5**0.5])
+    assert ran.json["complete"]
+
+
+def test_written_curve_is_the_printed_one(run, frontier_file, tmp_path):
+    ran = run("frontier", frontier_file, "--json", "-o", tmp_path / "curve.json")
+    assert json.loads((tmp_path / "curve.json").read_text()) == ran.json
+    assert (ran.json["format"], ran.json["version"]) == ("rrf-frontier", 1)
+
+
+def test_text_and_limits(run, frontier_file):
+    whole = run("frontier", frontier_file).out
+    assert "Nothing larger is possible for more money: proven." in whole
+    assert whole.count("proven best") == 4
+    assert len(run("frontier", frontier_file, "--budget", "3", "--json").json["points"]) == 3
+    assert "The curve may go on" in run("frontier", frontier_file, "--time-limit", "0").out
+    assert run("frontier", frontier_file, "--objective", "nonsense").code == 2
+
+
+def test_asking_again_makes_it_a_curve_of_errors(run, tmp_path):
+    path = tmp_path / "again.toml"
+    path.write_text(
+        "\n".join(
+            [
+                "[[nodes]]\nid = 'x'\nsigma = 0.1\nagain = 0.5\nmost_repeats = 2",
+                "[[anchors]]\nid = 'cheap'\nnode = 'x'\nvalue = 1.0\ncost = 1.0",
+                "[[anchors]]\nid = 'more'\nnode = 'x'\nvalue = 1.0\ncost = 9.0",
+            ]
+        )
+    )
+    ran = run("frontier", path)
+    assert "the smallest error for k = 1 that each amount of money promises" in ran.out
+    assert "cheap, ask x 2 times" in ran.out
+    assert "Nothing smaller can be promised for more money: proven." in ran.out
+    points = run("frontier", path, "--json").json["points"]
+    assert [p["cost"] for p in points[:2]] == [1.0, 1.5]
+    assert points[1]["repeats"] == {"x": 2}

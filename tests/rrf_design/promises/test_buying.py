@@ -1,4 +1,4 @@
-"""Live answers are the recorded ones, bought once: same pilot, same policy, same delivery."""
+"""What a pilot or a run buys live, and what it takes from earlier ones."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import rrf_design as rrf
 from rrf_design.acquisition import Journal, read_run
 from rrf_design.errors import InputError, Refused
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.promises import (
+    LadderPolicy,
     LiveModels,
     PilotSettings,
     gold_truths,
@@ -20,7 +22,8 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
-from rrf_design.promises._pilot_design import buy_pilot
+from rrf_design.promises._pilot_design import buy_pilot, checks_to_fetch
+from rrf_design.promises._reuse import climb, recalled, recalled_pilot
 from rrf_design.promises.buying import NOTHING, buy_answers
 from rrf_design.questions.answers import RecordedAnswers
 
@@ -258,3 +261,212 @@ def test_items_whose_calls_failed_count_as_wrong_in_a_pilot(make_world: Any, out
         lost = [not row.lost.isdisjoint(held) for row, held in zip(plan.pilot.rows, one.held, strict=True)]
         assert one.wrong.tolist() == lost
     assert max(one.wrong.sum() for one in found.played.values()) == wrong
+
+
+def piloted(world: Any, live: LiveModels) -> dict[str, Any]:
+    settings = PilotSettings(40, 0.2, order="holm")
+    plan = plan_pilot(world.dataset, buy_pilot(world.dataset, settings, live), settings)
+    return policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
+
+
+def test_an_item_that_a_gate_accepts_is_asked_no_further(make_world: Any) -> None:
+    world = make_world(items=90, wrong=0.1)
+    live = live_of(world)
+    document = piloted(world, live)
+    order = document["ladder"]["order"]
+    nodes = tuple(dict.fromkeys(world.dataset.recipe.nodes.values()))
+    bought = climb(world.dataset, live, document, nodes)
+    assert len(bought.answers) == 50
+    asked = {name: set(bought.of(name)) for name in bought.answers}
+    assert all(names == set(order[: len(names)]) for names in asked.values())
+    run = run_policy(world.dataset, live, document)
+    spent = dict(zip(run.ids, run.rows, strict=True))
+    accepted = [name for name in asked if spent[name]["answer"] is not None]
+    assert accepted
+    assert all(len(asked[name]) == len(order) for name in asked if name not in accepted)
+
+
+def test_the_budget_of_the_promise_holds_while_answers_are_bought(make_world: Any) -> None:
+    """Unless the call says another: the recipe can't be changed any more without another pilot."""
+    world = make_world(items=90, wrong=0.04, extra="\n[promise]\nrisk = 0.2\nbudget = 10.0\n")
+    live = live_of(world)
+    document = piloted(world, live)
+    with pytest.raises(
+        InputError, match=r"of 50 items, cost \d+, and 10 of the budget is left; none of them was bought"
+    ):
+        run_policy(world.dataset, live, document)
+    with Journal(live.store) as journal:
+        assert len(journal.summaries()) == 1
+    run = run_policy(world.dataset, replace(live, budget=1000.0), document)
+    assert run.totals.over_budget > 0
+
+
+RECIPE = """[data]
+id = "no"
+gold = "booked"
+
+[answer]
+of = "a"
+k = 1
+
+[[ask]]
+id = "a"
+prompt = "{{ text }} a?"
+cost = 1.0
+
+[[check]]
+id = "clerk"
+of = "a"
+by = { person = "{{ text }}?" }
+cost = 30.0
+"""
+
+
+class Reluctant:
+    """Every third question is refused when it comes first, and answered wrongly when it comes
+    again.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[str, int] = {}
+
+    def __call__(self, request: Any) -> str:
+        times = self.seen[request.prompt] = self.seen.get(request.prompt, 0) + 1
+        number = int(request.prompt.split()[1])
+        if number % 3:
+            return str(number)
+        return "I'm sorry, but I can't help with that." if times == 1 else str(number + 1)
+
+
+def test_items_that_made_the_order_keep_the_answers_they_gave(tmp_path: Any) -> None:
+    (tmp_path / "rrf.toml").write_text(RECIPE)
+    data = rrf.dataset(
+        tmp_path / "rrf.toml", [{"no": f"i{n}", "text": f"item {n}", "booked": n} for n in range(10, 100)]
+    )
+    script = Reluctant()
+    model = ScriptedModel(script)
+    model.kept = True
+
+    def live(journal: str) -> LiveModels:
+        return LiveModels(model, tmp_path / journal, {"cache": tmp_path / "cache"})
+
+    settings = PilotSettings(40, 0.1, aside=40)
+    bought = buy_pilot(data, settings, live("journal.sqlite"))
+    plan = plan_pilot(data, bought, settings)
+    document = policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
+    assert LadderPolicy.from_json(document["ladder"]).order == ("a",)
+    run = run_policy(data, live("journal.sqlite"), document)
+    truth = {item.id: item.gold for item in data.items_in_order()}
+    outside = [(name, row) for name, row in zip(run.ids, run.rows, strict=True) if name not in document["drawn"]]
+    assert all(row["answer"] in (None, truth[name]) for name, row in outside)
+    assert sum(row["answer"] is None for _, row in outside) > 10
+    assert max(script.seen.values()) == 1
+    names = [name for name, _ in outside]
+    known = recalled(data, live("journal.sqlite"), document["runs"], names)
+    assert len(known.answers) == 40
+    assert all(known.of(name) == bought.of(name) for name in known.answers)
+    # another journal, or a run of other questions, says nothing
+    assert not recalled(data, live("other.sqlite"), document["runs"], names).answers
+    assert not recalled(data, live("journal.sqlite"), ["unknown"], names).answers
+    (tmp_path / "rrf.toml").write_text(RECIPE.replace("a?", "now?"))
+    changed = rrf.dataset(
+        tmp_path / "rrf.toml", [{"no": f"i{n}", "text": f"item {n}", "booked": n} for n in range(10, 100)]
+    )
+    assert not recalled(changed, live("journal.sqlite"), document["runs"], names).answers
+
+
+CHECKED = (
+    RECIPE
+    + """
+[[check]]
+id = "judge"
+of = "a"
+by = { verifier = "scripted:judge.json", prompt = "Is {{ text }} {{ a }}?" }
+sigma = 1.0
+cost = 2.0
+"""
+)
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, CHECKED])
+def test_a_later_look_takes_what_earlier_ones_bought(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, recipe: str
+) -> None:
+    """Two looks were bought in two pieces; the next one has them in one, and asks nobody anything
+    twice, though there is no cache and some were refused.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judge.json").write_text('{"rules": [{"pattern": "Is item", "text": "12"}]}')
+    (tmp_path / "rrf.toml").write_text(recipe)
+    data = rrf.dataset(
+        tmp_path / "rrf.toml", [{"no": f"i{n}", "text": f"item {n}", "booked": n} for n in range(10, 70)]
+    )
+    script = Reluctant()
+    live = LiveModels(ScriptedModel(script), tmp_path / "journal.sqlite")
+    first = PilotSettings(30, 0.2, sequential=True, aside=10)
+    small = buy_pilot(data, first, live)
+    both = buy_pilot(data, replace(first, labels=40), live, have=small)
+    asked = script.seen.copy()
+    checks = checks_to_fetch(data)
+    assert bool(checks) == (recipe is CHECKED)
+    known = recalled_pilot(data, live, both.runs, models=both.models, checks=checks)
+    assert known == replace(both, money=0.0, calls=0)
+    assert buy_pilot(data, replace(first, labels=40), live, have=known) == known
+    assert script.seen == asked
+    with pytest.raises(Refused, match="asked other models"):
+        recalled_pilot(data, live, both.runs, models={"model": {"name": "another"}}, checks=checks)
+
+
+SETTINGS = PilotSettings(60, 0.1)
+
+
+def run(world: Any, document: Any, **options: Any) -> Any:
+    data = world.dataset
+    with RecordedAnswers(data, world.answers) as answers:
+        return run_policy(data, answers, document, **options)
+
+
+def rewritten(path: Any, change: Any) -> None:
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in map(change, rows) if row is not None))
+
+
+@pytest.mark.parametrize("off", [1, 100])
+def test_other_answers_of_a_piloted_item_are_noticed(make_world: Any, off: int) -> None:
+    """Another model's answers in the file of recorded ones; the answers of one item are enough."""
+    world = make_world(items=120, wrong=0.03)
+    document = world.document(SETTINGS)
+    run(world, document)
+    item = document["drawn"][3]
+    rewritten(world.answers, lambda row: {**row, "text": str(int(row["text"]) + off)} if row["id"] == item else row)
+    with pytest.raises(Refused, match=f"item '{item}' of the pilot was right when .* and is (wrong|not delivered) now"):
+        run(world, document)
+
+
+def test_a_corrected_gold_is_noticed_and_one_outside_the_pilot_is_none_of_it(make_world: Any) -> None:
+    world = make_world(items=120, wrong=0.03)
+    document = world.document(SETTINGS)
+    table = world.folder / "table.jsonl"
+    rewritten(table, lambda row: row if row["no"] in document["drawn"] else {**row, "booked": 1})
+    run(world, document)
+    rewritten(table, lambda row: {**row, "booked": 1} if row["no"] == document["drawn"][0] else row)
+    with pytest.raises(Refused, match="was right when the policy was tested, and is wrong now"):
+        run(world, document)
+
+
+def test_a_pilot_that_is_not_recorded_any_more_is_passed_over(make_world: Any) -> None:
+    world = make_world(items=120, wrong=0.03)
+    document = world.document(SETTINGS)
+    whole = run(world, document)
+    rewritten(world.answers, lambda row: None if row["id"] in document["drawn"] else row)
+    assert run(world, document).sentence == whole.sentence
+    with pytest.raises(Refused, match="the pilot asked its models live, and none of its items is among the recorded"):
+        run(world, {**document, "models": {"model": {"name": "m"}}})
+
+
+def test_truths_by_people_are_compared_where_they_are_at_hand(make_world: Any) -> None:
+    world = make_world(items=120, wrong=0.03)
+    document = world.document(SETTINGS)
+    item = document["drawn"][5]
+    with pytest.raises(Refused, match=f"item '{item}' of the pilot"):
+        run(world, document, reviews={item: "?"})

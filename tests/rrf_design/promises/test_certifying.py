@@ -1,23 +1,53 @@
-"""k in the certificate: how often its premise fails, re-proved by whoever reads it."""
+"""Premises for what a pilot proves, its tails, and whole procedures at their level."""
 
 from __future__ import annotations
 
 import copy
+import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import comb
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rrf_design import certify, verify
+from rrf_design.checker import tails
 from rrf_design.checker.document import content_digest
+from rrf_design.checker.forms import written
 from rrf_design.checker.premises import rate_above
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
 from rrf_design.promises.premise import premise_summary, with_pilot, with_pilot_of_table
-from rrf_design.risk import rate_bound
+from rrf_design.risk import (
+    Among,
+    AuditSequence,
+    Limit,
+    Replay,
+    Scope,
+    Statement,
+    Stratum,
+    Stream,
+    draw_order,
+    first_look,
+    fit_crowd,
+    fronts,
+    lead_family,
+    rate_bound,
+    replay,
+    sequential_tail,
+    staggered,
+    stratified_order,
+    stratified_risk,
+)
+from rrf_design.risk import Scope as Sized
+from rrf_design.risk.policies import decide
+from rrf_design.risk.statements import ClaimAndGate, Sighting, evidence, evidences
 from rrf_design.tables.structures import certify_dataset
 
 
@@ -276,3 +306,209 @@ def test_the_premise_is_bounded_in_the_table_and_not_in_what_a_pilot_leaves_over
 
     assert min(covered(failing, over=False) for failing in range(size + 1)) >= Fraction(19, 20)
     assert min(covered(failing, over=True) for failing in range(size + 1)) < Fraction(3, 5)
+
+
+SURE = Fraction(19, 20)
+
+
+@pytest.mark.parametrize("delivered", [False, True])
+@pytest.mark.parametrize("statement", list(Statement))
+@pytest.mark.parametrize("seed", range(6))
+def test_evidence_is_that_of_the_makers(statement: Statement, delivered: bool, seed: int) -> None:
+    """For small tables and large ones, with the number of deliveries known and unknown, next to
+    levels and at them.
+    """
+    rng = np.random.default_rng(seed)
+    piloted = int(rng.integers(1, 200))
+    size = piloted + int(rng.choice([0, 3, 300, 40_000, 1_000_000]))
+    rate = Fraction(int(rng.integers(1, 60)), 200)
+    among = "delivered" if delivered else "all"
+    depth = int(rng.integers(0, 4)) if statement in (Statement.FILE, Statement.REST) else 0
+    depth = min(depth, piloted)
+    seen = []
+    for _ in range(12):
+        counted = int(rng.integers(0, piloted + 1)) if delivered else piloted
+        marked = int(rng.integers(0, min(counted, 12) + 1))
+        known = not delivered or statement is Statement.REST or rng.random() < 0.5
+        most = size - piloted + counted
+        delivers = int(rng.integers(counted, most + 1)) if delivered and known else None
+        seen.append((rate, counted, marked, delivers))
+    finite = statement is not Statement.FRESH
+    made = evidences(
+        [Sighting(Limit(r, among=among), n, x, d) for r, n, x, d in seen],  # type: ignore[arg-type]
+        Sized(statement, piloted, size if finite else None, depth),
+    )
+    again = tails.promised(tails.PromiseScope(str(statement), piloted, size, delivered, depth), seen)
+    for pair, (claim, gate) in zip(made, again, strict=True):
+        for maker, checker in ((pair.claim, claim), (pair.gate, gate)):
+            assert math.isclose(maker.value, checker.value, rel_tol=1e-6, abs_tol=1e-300)
+            levels = [Fraction(1, 20), Fraction(1, 3), Fraction(1, 1000)]
+            if 0 < maker.value < 1:
+                levels += [Fraction(maker.value), Fraction(maker.value) * (1 + Fraction(1, 10**12))]
+            assert [maker.at_most(level) for level in levels] == [checker.at_most(level) for level in levels]
+
+
+def test_a_tail_at_its_level_is_told_exactly() -> None:
+    """Where the tail is the level, floats can't tell; integers do."""
+    half = tails.binomial(5, Fraction(1, 2), 1)
+    assert half.at_most(Fraction(6, 32))
+    assert not half.at_most(Fraction(6, 32) - Fraction(1, 10**40))
+    few = tails.hypergeometric(10, 4, 3, 0)
+    exact = Fraction(math.comb(6, 3), math.comb(10, 3))
+    assert few.at_most(exact)
+    assert not few.at_most(exact - Fraction(1, 10**40))
+    assert tails.hypergeometric(10, 9, 3, 0).at_most(Fraction(0))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_procedures_decide_alike(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    names = [f"p{n}" for n in range(int(rng.integers(1, 9)))]
+    found = {}
+    for name in names:
+        two = [tails.binomial(60, Fraction(1, 5), int(rng.integers(0, 9))) for _ in range(2)]
+        found[name] = (two[0], max(two, key=lambda one: one.value)) if rng.random() < 0.3 else (two[0], two[0])
+    streams, left = [], Fraction(1)
+    for _ in range(int(rng.integers(1, 4))):
+        share = left * Fraction(int(rng.integers(0, 5)), 4)
+        left -= share
+        kept = [name for name in rng.permutation(names).tolist() if rng.random() < 0.8]
+        streams.append((share, kept, bool(rng.random() < 0.4)))
+    made = decide(
+        {name: ClaimAndGate(*both) for name, both in found.items()},
+        [Stream(share, tuple(kept), pooled) for share, kept, pooled in streams],
+        1 - SURE,
+    )
+    again = tails.decided(found, streams, 1 - SURE)
+    assert {name: (one.level, one.proven) for name, one in made.items()} == again
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_looks_at_every_moment_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size, rate = int(rng.choice([1, 20, 400, 50_000])), float(rng.choice([0.01, 0.05, 0.3]))
+    labels = (rng.random(min(size, 150)) < rate).tolist()
+    sequence = AuditSequence(size, SURE)
+    for at, label in enumerate(labels, start=1):
+        sequence.observe(label)
+        assert tails.audit_bound(size, labels[:at], SURE) == sequence.bound
+    share = Fraction(str(rate))
+    places = np.flatnonzero(labels).tolist()
+    tail, again = sequential_tail(labels, rate), tails.at_every_moment(places, len(labels), share)
+    assert math.isclose(tail.value, again.value, rel_tol=1e-9)
+    assert tail.at_most(1 - SURE) is again.at_most(1 - SURE)
+    first = first_look(rate, 0.95)
+    assert tails.first_look(10**6, share, 1 - SURE) == first
+    assert tails.first_look(first - 1, share, 1 - SURE) == max(1, first - 1)
+
+
+@pytest.mark.parametrize("value", ["0.95", "1/3", "0", "1", "0.0001220703125"])
+def test_fractions_are_written_so_that_they_can_be_read(value: str) -> None:
+    assert Fraction(written(Fraction(value))) == Fraction(value)
+
+
+SIZE, LABELS, RISK, TIMES = 200, 70, Fraction(7, 100), 2000
+SURE_WHOLE_PROCEDURES = Fraction(9, 10)
+ALLOWED = 0.1 + 3 * (0.1 * 0.9 / TIMES) ** 0.5
+LABELS_OF = ["rare" if at % 8 == 0 else "common" for at in range(SIZE)]
+
+
+def answers_of(world: str) -> NDArray[np.int64]:
+    """Codes of four nodes; 0 is the truth."""
+    draw = np.random.default_rng(7)
+    codes = np.where(draw.random((SIZE, 4)) < 0.1, draw.integers(1, 9, size=(SIZE, 4)), 0)
+    if world == "place":  # the first rows are wrong in every answer, and all answers agree
+        codes[: int(0.072 * SIZE) + 1] = 5
+    elif world == "unit":  # two nodes are one model, and wrong together
+        both = draw.random(SIZE) < 0.1
+        codes[both, :2] = 6
+    else:  # all that is wrong is in a rare stratum
+        rare = np.array([label == "rare" for label in LABELS_OF])
+        codes[rare & (draw.random(SIZE) < 0.6)] = 7
+    return codes
+
+
+@cache
+def board(world: str) -> tuple[NDArray[np.int64], list[Replay], NDArray[np.bool_], NDArray[np.float64]]:
+    codes = answers_of(world)
+    ladders = lead_family(4, [range(4), [3, 2, 1, 0]])
+    played = replay(ladders, codes, prices=[1, 1, 2, 4], check=30.0, gold=np.zeros(SIZE, dtype=int))
+    return codes, played, np.column_stack([p.wrong for p in played]), np.column_stack([p.cost for p in played])
+
+
+def orders(world: str, limit: Limit, scope: Scope, *, count: int = 5) -> list[tuple[Stream, ...]]:
+    """From draws of their own, as a pilot makes them for a finite statement."""
+    codes, played, _, _ = board(world)
+    found = []
+    for seed in range(count):
+        aside = draw_order(SIZE, seed, digest="order of tests")[:60]
+        away = [
+            Replay(p.name, p.cost[aside], p.delivered[aside], p.wrong[aside], p.checked[aside], p.value[aside])
+            for p in played
+        ]
+        chains = fronts(fit_crowd(codes[aside]), codes[aside], away, prices=[1, 1, 2, 4])
+        named = [[str(place) for place in chain] for chain in chains]
+        found.append(staggered(named, limit, scope, confidence=SURE_WHOLE_PROCEDURES))
+    return found
+
+
+def broken(world: str, statement: Statement, *, strata: bool = False) -> tuple[int, int]:
+    """(false promises, promises) over the seeds."""
+    _, _, wrong, cost = board(world)
+    limit = Limit(RISK, among=Among.ALL)
+    if strata:
+        taken = Counter(LABELS_OF[at] for at in stratified_order(LABELS_OF, 0, digest="x")[:LABELS])
+        parts = [Stratum(count, taken[label]) for label, count in sorted(Counter(LABELS_OF).items())]
+        limit = Limit(stratified_risk(parts, RISK), among=Among.ALL)
+    scope = Scope(statement, LABELS, None if statement is Statement.FRESH else SIZE)
+    ways = orders(world, limit, scope)
+    known: dict[int, ClaimAndGate] = {}
+    totals, false, made = wrong.sum(axis=0), 0, 0
+
+    def weighed(count: int) -> ClaimAndGate:
+        if count not in known:
+            known[count] = evidence(limit, scope, LABELS, count)
+        return known[count]
+
+    for seed in range(TIMES):
+        order = stratified_order(LABELS_OF, seed, digest="x") if strata else draw_order(SIZE, seed, digest="x")
+        pilot = order[:LABELS]
+        counts, price = wrong[pilot].sum(axis=0), cost[pilot].mean(axis=0)
+        streams = ways[seed % len(ways)]
+        tested = {name: weighed(int(counts[int(name)])) for stream in streams for name in stream.names}
+        proven = [int(name) for name, told in decide(tested, streams, 1 - SURE_WHOLE_PROCEDURES).items() if told.proven]
+        if proven:
+            chosen = min(proven, key=lambda place: float(price[place]))
+            left = int(totals[chosen]) - (int(counts[chosen]) if statement in (Statement.FILE, Statement.REST) else 0)
+            made += 1
+            false += left > RISK * (SIZE - LABELS if statement is Statement.REST else SIZE)
+    return false, made
+
+
+@pytest.mark.parametrize("world", ["place", "unit", "stratum"])
+@pytest.mark.parametrize("statement", list(Statement))
+def test_a_pilot_is_false_no_more_often_than_it_may_be(world: str, statement: Statement) -> None:
+    rates = board(world)[2].mean(axis=0)
+    assert float(rates.max()) > RISK  # there is something to be wrong about
+    false, made = broken(world, statement)
+    assert false / TIMES <= ALLOWED, f"{false} of {made}"
+
+
+def test_a_stratified_pilot_too() -> None:
+    false, made = broken("stratum", Statement.FRESH, strata=True)
+    assert false / TIMES <= ALLOWED, f"{false} of {made}"
+
+
+@pytest.mark.parametrize("wrong", [1, 9])
+def test_an_audit_that_stops_when_it_likes_the_bound_is_false_no_more_often_than_it_may_be(wrong: int) -> None:
+    """The wrong ones stand first in the table; the auditor stops at the smallest bound that any
+    moment shows.
+    """
+    size, drawn, false = 60, 40, 0
+    for seed in range(TIMES):
+        sequence, least = AuditSequence(size, 0.9), size
+        for place in draw_order(size, seed, digest="audit")[:drawn]:
+            sequence.observe(place < wrong)
+            least = min(least, sequence.bound)
+        false += least < wrong
+    assert false / TIMES <= ALLOWED

@@ -1,17 +1,22 @@
-"""Camps of equal answers and the product's own verdicts play the same policies alike."""
+"""Policies played over answers: the fast path, its sheets, its family."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rrf_design.errors import InputError, Refused
+from rrf_design.problem import Problem
 from rrf_design.promises import PilotSettings, gold_truths
 from rrf_design.promises._play import play
-from rrf_design.promises.policies import GateKind
+from rrf_design.promises._sheets import PolicyTemplate, read_sheet
+from rrf_design.promises.policies import Climb, GateKind, LadderPolicy, LastRung, diluted, family_of
+from rrf_design.questions import dataset
+from rrf_design.questions.answers import RecordedAnswers
 
 
 @pytest.mark.parametrize(("unread", "wrong"), [(0.0, 0.3), (0.25, 0.3), (0.05, 0.05)])
@@ -170,3 +175,235 @@ def test_a_check_may_decide_everything(with_ledger: Any, make_world: Any) -> Non
     assert found.totals.cost == sum(30.0 if name in waiting else 5.0 for name in outside)
     with pytest.raises(Refused):
         prove_policy({**document, "ladder": {**document["ladder"], "further": []}})
+
+
+def shape(**changes: object) -> PolicyTemplate:
+    parts: dict[str, object] = {
+        "name": "field",
+        "deliver": ["a"],
+        "nodes": [{"id": "a"}, {"id": "b", "cost": 2.0}, {"id": "c"}, {"id": "parts", "dim": 2}],
+        "relations": [
+            {"id": "ab", "tail": "a", "head": "b", "transport": {"scale": 2.0}, "offset": 1.0},
+            {"id": "cb", "tail": "c", "head": "b"},
+        ],
+        "anchors": [{"id": "sum", "nodes": ["parts", "a"], "rows": [[1.0, 1.0, -1.0]], "value": 0.0}],
+        **changes,
+    }
+    return PolicyTemplate(Problem(**parts))
+
+
+def test_answers_are_carried_to_the_delivered_value_along_any_path() -> None:
+    found = shape()
+    assert found.implied("a", (5.0,), {}) == (5.0,)
+    assert found.implied("b", (11.0,), {}) == (5.0,)
+    assert found.implied("c", (11.0,), {}) == (5.0,)  # through b
+    assert found.implied("b", (13.0,), {"ab": 3.0}) == (5.0,)  # the row's own offset
+    assert found.implied("parts", (2.0, 3.0), {}) is None  # only its sum says something
+    assert found.implied("c", None, {}) is None
+    assert found.prices == {"a": 0.0, "b": 2.0, "c": 0.0, "parts": 0.0}
+
+
+def test_a_permutation_is_undone() -> None:
+    found = PolicyTemplate(
+        Problem(
+            name="order",
+            nodes=[{"id": "ab", "dim": 3}, {"id": "ba", "dim": 3}],
+            relations=[{"id": "swap", "tail": "ab", "head": "ba", "transport": {"permute": [2, 0, 1]}}],
+        )
+    )
+    # z_ba[i] = z_ab[permute[i]]
+    assert found.implied("ba", (30.0, 10.0, 20.0), {}) == (10.0, 20.0, 30.0)
+
+
+def test_camps_decide_only_where_every_node_is_a_voice_and_nothing_is_noisy() -> None:
+    plain = {
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "relations": [{"id": "ab", "tail": "a", "head": "b"}],
+        "anchors": [],
+    }
+    assert shape(**plain).identity
+    assert not shape().identity
+    assert not shape(**plain, epsilon=0.1).identity
+    assert not shape(**plain, target=0.4).identity
+    assert not shape(**{**plain, "anchors": [{"id": "x", "node": "a", "value": 1.0}]}).identity
+    assert not shape(**{**plain, "relations": [{"id": "ab", "tail": "a", "head": "b", "uncertainty": 0.1}]}).identity
+
+
+def test_a_person_without_a_price_is_refused() -> None:
+    with pytest.raises(InputError, match="give the check a cost"):
+        shape(anchors=[{"id": "clerk", "node": "a", "source": {"person": "?"}}])
+
+
+def test_equal_answers_share_a_code(tmp_path: Path) -> None:
+    (tmp_path / "rrf.toml").write_text(
+        '[data]\nid = "no"\n[answer]\nof = "a"\n[[ask]]\nid = "a"\nprompt = "{{ no }}"\n'
+        '[[ask]]\nid = "b"\nprompt = "{{ no }}"\nlike = "a"\nchange = { scale = 3 }\n'
+        '[[ask]]\nid = "c"\nprompt = "{{ no }}"\nlike = "a"\n'
+    )
+    (tmp_path / "t.csv").write_text("no\n1\n2\n")
+    rows = [
+        ("1", "a", "5"),
+        ("1", "b", "15"),
+        ("1", "c", "6"),
+        ("2", "a", "none"),
+        ("2", "c", "0.1"),
+        ("2", "b", "0.3"),
+    ]
+    lines = [json.dumps({"id": i, "node": n, "text": t, "cost": 0.5}) for i, n, t in rows]
+    (tmp_path / "long.jsonl").write_text("\n".join(lines))
+    data = dataset(tmp_path / "rrf.toml", tmp_path / "t.csv")
+    with RecordedAnswers(data, tmp_path / "long.jsonl") as answers:
+        sheet = read_sheet(data, answers, ["a", "b", "c"])
+    assert sheet.codes.tolist() == [[0, 0, 2], [-1, 1, 1]]  # 0.3 / 3 is 0.1 up to rounding
+    assert sheet.costs.tolist() == [[0.5] * 3] * 2
+    assert sheet.rows[1].invalid == {"a": "parse failure"}
+    assert sheet.rows[0].answers(["a", "c"]).invalid == {"b": "missing"}
+
+
+def test_answers_are_read_as_a_repair_reads_them(tmp_path: Path) -> None:
+    """Any words may be a class, but a refusal is none: three models that refuse in the same words
+    agree on nothing.
+    """
+    asks = "".join(
+        f'[[ask]]\nid = "{name}"\nprompt = "{{{{ text }}}} {name}"\nparse = "label"\n' + ('like = "a"\n' if at else "")
+        for at, name in enumerate("ab")
+    )
+    (tmp_path / "rrf.toml").write_text(
+        '[data]\ntable = "t.jsonl"\nid = "no"\n[answer]\nof = "a"\nk = 1\n' + asks,
+    )
+    (tmp_path / "t.jsonl").write_text('{"no": "x", "text": "Which city?"}\n')
+    rows = [{"id": "x", "node": name, "text": "I cannot answer that."} for name in "ab"]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = dataset(tmp_path / "rrf.toml")
+    with RecordedAnswers(data, tmp_path / "answers.jsonl") as answers:
+        sheet = read_sheet(data, answers, ["a", "b"])
+    assert sheet.codes.tolist() == [[-1, -1]]
+    assert sheet.rows[0].invalid == {"a": "refusal", "b": "refusal"}
+
+
+NODES = ("a", "b", "c", "d", "e")
+PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}
+
+
+def made(**changes: Any) -> list[LadderPolicy]:
+    given: dict[str, Any] = {"voices": NODES, "last": LastRung.PERSON, **changes}
+    return family_of(NODES, PRICES, **given)
+
+
+def test_each_rule_stands_once_and_cheap_nodes_come_first() -> None:
+    found = made()
+    assert len({policy.name for policy in found}) == len(found)
+    assert found[0].order == ("b",)
+    assert {p.number for p in found if p.gate is GateKind.CONSISTENT} == {0, 1, 2}
+    assert any(policy.order == ("c", "e", "a", "d", "b") for policy in found)
+    assert all(policy.within > 2 * policy.number for policy in found if policy.gate is GateKind.CONSISTENT)
+
+
+def test_a_lead_counts_voices_only() -> None:
+    found = made(voices=("a", "b"))
+    assert all(set(p.order) <= {"a", "b"} for p in found if p.gate is GateKind.LEAD)
+    assert any("c" in p.order for p in found if p.gate is GateKind.CONSISTENT)
+
+
+def test_climbs_are_policies_and_come_back_from_their_document() -> None:
+    climbs = [
+        Climb(NODES, ((2, 0), (4, 1)), level=True),
+        Climb(NODES, ((2, 0), (5, 1)), level=False),
+        Climb(NODES, ((3, 1), (5, 2)), level=False),
+    ]
+    found = [policy for policy in made(climbs=climbs) if policy.earlier]
+    assert [policy.name for policy in found] == [
+        "consistent at k = 0 within a, b; else at k = 1 with c, d, e; else person",
+        "consistent at k = 1 within a, b, c; else at k = 2 with d, e; else person",
+    ]  # a level climb over voices is a lead, which is there already
+    assert [LadderPolicy.from_json(policy.to_json()) for policy in found] == found
+    assert len([p for p in made(climbs=climbs, voices=("a",)) if p.earlier]) == 3
+    assert not [p for p in made(climbs=climbs, by_hand={"order": ["a", "b", "c", "d", "e"]}) if p.earlier]
+    for bad in ([[5, 1]], [[2, 1]], [[0, 0]], [[2]], "2", [[2, True]], [[2, 0], [2, 1]]):
+        with pytest.raises(InputError, match="rung"):
+            LadderPolicy.from_json({**found[0].to_json(), "earlier": bad})
+
+
+def test_a_recipe_can_fix_the_rungs() -> None:
+    found = made(by_hand={"order": ["c", "a"], "gate": "consistent", "last": "withheld"})
+    assert [(p.order, p.number, p.last) for p in found] == [
+        (("c",), 0, LastRung.WITHHELD),
+        (("c", "a"), 0, LastRung.WITHHELD),
+    ]
+
+
+def test_a_recipe_of_0_2_says_certified() -> None:
+    old, new = (made(by_hand={"gate": word}) for word in ("certified", "consistent"))
+    assert old == new
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"rungs": 3}, "unknown key"),
+        ({"gate": "consistant"}, "did you mean"),
+        ({"last": "nobody"}, "person or withheld"),
+        ({"order": ["z"]}, "no node"),
+        ({"order": ["a", "a"]}, "each once"),
+        ({"order": "a"}, "a list of nodes"),
+        ({"order": 5}, "a list of nodes"),
+        ({"within": "three"}, "whole number"),
+        ({"within": 99}, "no policy of the family"),
+    ],
+)
+def test_a_bad_ladder_is_refused(section: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        made(by_hand=section)
+
+
+def test_a_policy_comes_back_from_its_document() -> None:
+    for policy in made():
+        assert LadderPolicy.from_json(policy.to_json()) == policy
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {"order": [], "gate": "lead", "number": 1, "last": "person"},
+        {"order": ["a", "a"], "gate": "lead", "number": 1, "last": "person"},
+        {"order": ["a"], "gate": "luck", "number": 1, "last": "person"},
+        {"order": ["a"], "gate": "lead", "number": True, "last": "person"},
+        {"order": ["a"], "gate": "lead", "number": -1, "last": "person"},
+    ],
+)
+def test_another_document_is_refused(data: Any) -> None:
+    with pytest.raises(InputError):
+        LadderPolicy.from_json(data)
+
+
+def test_random_checks_keep_the_gate_and_survive_writing() -> None:
+    found = diluted(made(), 0.15)
+    assert {policy.random_checks for policy in found} == {
+        0.0,
+        0.1,
+        0.2,
+        0.3,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+    }  # 0.9 leaves nothing to test
+    assert len({policy.name for policy in found}) == len(found) == 9 * len(made())
+    last = found[-1]
+    assert LadderPolicy.from_json(last.to_json()) == last
+    assert last.gates in made()
+    with pytest.raises(InputError, match="random_checks"):
+        LadderPolicy.from_json({**last.to_json(), "random_checks": 1})
+
+
+def test_ids_that_read_as_several_are_quoted_so_that_no_two_ladders_have_one_name() -> None:
+    orders = [("a, b",), ("a", "b"), ('"a', 'b"'), ('"a, b"',), ("a; else person", "b"), ("a", "; b"), ('a"', "b")]
+    found = {LadderPolicy(order, GateKind.LEAD, 1, LastRung.PERSON).name for order in orders}
+    found |= {LadderPolicy(("x",), GateKind.LEAD, 1, LastRung.PERSON, further=order).name for order in orders}
+    assert len(found) == 2 * len(orders)
+    assert 'lead of 1 within "a, b"; else person' in found
+    policy = LadderPolicy(("a, b", "c"), GateKind.CONSISTENT, 0, LastRung.PERSON)
+    assert LadderPolicy.from_json(policy.to_json()) == policy

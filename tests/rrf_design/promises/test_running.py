@@ -1,3 +1,5 @@
+"""A table under a policy, and the checks that machines make in it."""
+
 from __future__ import annotations
 
 import json
@@ -6,9 +8,14 @@ from typing import Any
 
 import pytest
 
+from rrf_design.checker.promise_words import nothing_delivered
 from rrf_design.errors import InputError, Refused
-from rrf_design.promises import PilotSettings, prove_policy, run_policy
+from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, prove_policy, run_policy
+from rrf_design.promises.policies import LastRung
+from rrf_design.promises.policy_document import policy_document
+from rrf_design.promises.running import RunTotals, run_sentence
 from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.risk import Among, Statement
 
 SETTINGS = PilotSettings(100, 0.1)
 
@@ -286,3 +293,126 @@ def test_a_recorded_check_costs_what_was_recorded(make_checked_world: Any, tmp_p
     with RecordedAnswers(data, tmp_path / "answers.jsonl", checks=True) as answers:
         first, second, *_ = read_sheet(data, answers, ("total",)).rows
     assert (first.price("tests"), second.price("tests")) == (0.25, 4.0)
+
+
+def test_a_pilot_by_people_is_delivered_with_what_they_said(make_world: Any) -> None:
+    """Truths of the pilot come from where the pilot had them; where its review file is not given,
+    that is said and the run is not complete.
+    """
+    from rrf_design.promises import gold_truths, policy_document, run_pilot
+
+    world = make_world(items=150, wrong=0.0)
+    world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
+    plan = world.plan(PilotSettings(60, 0.1))
+    truth = {item.id: item.cells["booked"] for item in world.dataset.items_in_order()}
+    drawn = [plan.sheet.rows[place].id for place in plan.drawn]
+    said = {name: truth[name] for name in drawn} | {drawn[3]: "?"}
+    truths, missing = gold_truths(plan, said)
+    assert not missing
+    assert not truths[drawn[3]].right((float(truth[drawn[3]]),))  # nobody could tell: wrong, whatever is delivered
+    document = policy_document(run_pilot(plan, truths, truth_source="60 reviews"))
+    assert all(entry["marks"][3] in "w-" for entry in document["policies"])
+    assert document["measured"]["disputed_gold"] == []
+    lost = run(world, document)
+    assert (lost.unlabelled, lost.complete, lost.to_json()["pilot_without_truth"]) == (60, False, 60)
+    found = run(world, document, reviews=said)
+    rows = dict(zip(found.ids, found.rows, strict=True))
+    assert found.unlabelled == 0
+    assert [rows[name]["answer"] for name in drawn if name != drawn[3]] == [truth[n] for n in drawn if n != drawn[3]]
+    assert rows[drawn[3]]["answer"] is None
+    assert "nobody can tell" in rows[drawn[3]]["reason"]
+
+
+def test_a_pilot_by_an_exact_check_is_delivered_with_it(make_world: Any) -> None:
+    from rrf_design.promises import gold_truths, policy_document, run_pilot
+
+    extra = '\n[[check]]\nid = "ledger"\nof = "total"\nby = { value = "{{ booked }}" }\ncost = 50.0\n'
+    world = make_world(items=150, wrong=0.0, extra=extra)
+    world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
+    plan = world.plan(PilotSettings(60, 0.1))
+    truths, missing = gold_truths(plan)
+    assert not missing
+    document = policy_document(run_pilot(plan, truths, truth_source="the recipe's exact checks"))
+    found = run(world, document)
+    rows = dict(zip(found.ids, found.rows, strict=True))
+    truth = {item.id: item.cells["booked"] for item in world.dataset.items_in_order()}
+    assert found.unlabelled == 0
+    assert all(rows[name]["answer"] == truth[name] for name in document["drawn"])
+
+
+@pytest.mark.parametrize("statement", list(Statement))
+def test_what_is_written_is_what_was_counted(make_world: Any, statement: Statement) -> None:
+    result = make_world(items=200, wrong=0.03).pilot(PilotSettings(100, 0.15, statement=statement))
+    document = policy_document(result)
+    assert prove_policy(document).policy == document["policy"] == result.chosen.name
+    assert document["cost_per_item"] == pytest.approx(float(result.played[result.chosen.name].cost.mean()))
+    for entry in document["policies"]:
+        played = result.played[entry["policy"]]
+        assert (entry["delivered"], entry["wrong"]) == (int(played.delivered.sum()), int(played.wrong.sum()))
+
+
+def test_a_table_over_random_checks_is_promised_on_average(make_world: Any) -> None:
+    """How many of the wrong ones a draw finds is chance: the number left is bounded on average
+    only, and the sentence says so.
+    """
+    settings = PilotSettings(40, 0.05, statement=Statement.POLICY, random_checks=True)
+    document = policy_document(make_world(items=200, wrong=0.1).pilot(settings))
+    prove_policy(document)
+    assert document["ladder"]["random_checks"] > 0
+    assert "are wrong on average over what is checked at random under this policy" in document["sentence"]
+
+
+def test_checking_everything_says_why(make_world: Any) -> None:
+    document = policy_document(make_world(items=120, wrong=0.5).pilot(PilotSettings(60, 0.05)))
+    assert document["policy"] == CHECK_EVERYTHING
+    assert document["sentence"] == nothing_delivered(document["because"])
+    assert document["ladder"] is None
+
+
+def test_the_sentence_names_its_denominator() -> None:
+    base = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
+    totals = RunTotals(1812, 188, LastRung.PERSON, 311.4, 1600.0, 400.0, "totals")
+    delivered = {**base, "among": str(Among.DELIVERED)}
+    assert (
+        run_sentence({**delivered, "statement": str(Statement.REST)}, totals)
+        == "Of the 1,812 totals delivered outside the pilot, at most 36 (2 %) are wrong, with confidence 95 %; 188 went"
+        " to a person; cost 311.40 of 400.00, against 1,600.00 for checking all."
+    )
+    assert "on average over such tables, with confidence 95 %, for items drawn like the pilot's 200;" in run_sentence(
+        {**delivered, "statement": str(Statement.FRESH)}, totals
+    )
+    everything = {**base, "among": str(Among.ALL), "statement": str(Statement.REST)}
+    said = run_sentence(everything, totals)
+    assert said.startswith("Of the 2,000 totals delivered outside the pilot, at most 40 (2 %) are wrong")
+    assert "; 188 of them went to a person; cost 311.40 of 400.00" in said
+
+
+def test_what_waits_is_not_called_delivered_and_nobody_checks_what_is_withheld() -> None:
+    document = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
+    document |= {"among": "all", "statement": "fresh"}
+    totals = RunTotals(90, 10, LastRung.PERSON, 50.0, 100.0, 40.0)
+    waiting = run_sentence(document, replace(totals, waiting=10))
+    assert waiting.startswith("Of the 100 values delivered or waiting, ")
+    assert "; 10 of them went to a person, and all of them wait for an answer;" in waiting
+    assert "who could not tell 1;" in run_sentence(document, replace(totals, untold=1))
+    assert "went to a person, and it waits" in run_sentence(document, replace(totals, to_people=1, waiting=1))
+    assert totals.over_budget == 10.0
+    withheld = run_sentence({**document, "among": "delivered"}, replace(totals, last=LastRung.WITHHELD, to_people=1))
+    assert withheld.endswith("; 1 is withheld; cost 50.00 of 40.00.")
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(250, "at most 12.5 (5 %)"), (1000, "at most 50 (5 %)"), (33, "at most 1.7 (5 %)")]
+)
+def test_an_average_is_not_rounded_down(size: int, words: str) -> None:
+    """5 % of 250 on average allow 12.5: to say 12 would promise more than was tested."""
+    document = {
+        "policy": "p",
+        "risk": 0.05,
+        "confidence": 0.95,
+        "among": "delivered",
+        "statement": "fresh",
+        "drawn": [""] * 60,
+    }
+    totals = RunTotals(size, 0, LastRung.PERSON, 1.0, 2.0, None)
+    assert f"Of the {size:,} values delivered, {words} are wrong on average" in run_sentence(document, totals)
