@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from rrf_design.errors import InputError
-from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario, column, groups, rows_of, summary, where
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
 from scenarios.kit.association import cluster_bootstrap
+from scenarios.kit.rows import column, groups, rows_of, summary, where
 from scenarios.real_model import fields, work
 from scenarios.real_model.fields import same
 from scenarios.real_model.market import QUERIES, Play, answer, buy, vote, vote_play

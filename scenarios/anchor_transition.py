@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import Context, Done, Part, Report, Scenario, column, curve, groups, missing, rows_of, summary, where
+from scenarios.kit import Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import column, curve, groups, missing, rows_of, summary, where
 from scenarios.kit.typed_fields import (
     CONVEX_SUCCESS,
     EXACT_SUCCESS,

@@ -18,7 +18,8 @@ from typing import Any
 from rrf_design.responses import parsers
 from rrf_design.responses.parsers import written_forms
 from scenarios.data_set_promises.panels import zipped_rows
-from scenarios.kit import Context, Done, Part, Report, Scenario, Table, totals
+from scenarios.kit import Context, Done, Part, Report, Scenario, Table
+from scenarios.kit.rows import totals
 
 _SHARE, _MISREAD = 0.99, 0.001
 

@@ -14,22 +14,9 @@ import numpy as np
 
 import rrf_design as rrf
 from scenarios.certificate_ladder import problem
-from scenarios.kit import (
-    Benchmark,
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Scenario,
-    missing,
-    seconds,
-    side_by_side,
-    single_threaded,
-    values,
-    where,
-)
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, seconds, side_by_side, single_threaded
 from scenarios.kit.large_supports import reproved
+from scenarios.kit.rows import missing, values, where
 from scenarios.rigour.judged_fields import cost_of_rigour
 from solvers import margin
 

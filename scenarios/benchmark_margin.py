@@ -26,14 +26,12 @@ from scenarios.kit import (
     Row,
     Rows,
     Scenario,
-    pick,
     seconds,
     side_by_side,
     single_threaded,
-    values,
-    where,
 )
 from scenarios.kit.large_supports import gaussian, judge_large, large_rows, measured, regular_graph
+from scenarios.kit.rows import pick, values, where
 from solvers import margin, support_margin
 
 LOOP = "the paper's loop: an SVD of every support"

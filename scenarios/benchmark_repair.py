@@ -16,19 +16,8 @@ from scipy import sparse
 
 from rrf_design.problem import Problem
 from rrf_design.repairing import repair, repair_many
-from scenarios.kit import (
-    Benchmark,
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Scenario,
-    pick,
-    side_by_side,
-    single_threaded,
-    values,
-)
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, side_by_side, single_threaded
+from scenarios.kit.rows import pick, values
 from solvers.decoding import SupportDecoder
 
 K = 2

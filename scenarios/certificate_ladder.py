@@ -14,7 +14,8 @@ import numpy as np
 
 import rrf_design as rrf
 from rrf_design.builders import from_graph, from_matrix
-from scenarios.kit import Context, Done, Part, Report, Scenario, column, grouped, missing, rows_of, where
+from scenarios.kit import Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import column, grouped, missing, rows_of, where
 
 RUNGS = ("exact", "branch-and-bound", "mixed-integer", "mixed-integer (pulp)", "semidefinite", "dominance")
 MOST = {"mixed-integer": 24, "mixed-integer (pulp)": 24, "semidefinite": 150}

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import Context, Done, Part, Report, Scenario, column, curve, grouped, groups, rows_of, where
+from scenarios.kit import Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import column, curve, grouped, groups, rows_of, where
 from scenarios.kit.typed_fields import complete, generator, sample_field
 
 EXPERIMENT = "S1"

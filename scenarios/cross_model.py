@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario, column, count, groups, where
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
 from scenarios.kit.association import cluster_bootstrap, within_item_permutation
 from scenarios.kit.designs import DESIGNS, prepared
+from scenarios.kit.rows import column, count, groups, where
 from scenarios.premise_on_real_answers.prediction import association
 from scenarios.real_model import logs, work
 from scenarios.real_model.audits import disagreement

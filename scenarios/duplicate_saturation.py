@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rrf_design.problem import Problem
-from scenarios.kit import Context, Done, Part, Report, Scenario, column, curve, grouped, missing, rows_of, values, where
+from scenarios.kit import Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import column, curve, grouped, missing, rows_of, values, where
 from scenarios.kit.typed_fields import SyntheticField, complete, generator, measure, path, sample_field
 
 EXPERIMENT = "S3"

@@ -24,7 +24,8 @@ from rrf_design.derive import asking
 from rrf_design.errors import InputError
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.kit import Context, Done, Part, Report, Row, Scenario, batches, column, seeds_of, totals, values
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario
+from scenarios.kit.rows import batches, column, seeds_of, totals, values
 from solvers import delivered_margin, margin
 
 BATCH = 250

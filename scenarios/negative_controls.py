@@ -13,9 +13,10 @@ import numpy as np
 
 from scenarios.anchor_transition import SCHEDULE
 from scenarios.duplicate_saturation import duplicated
-from scenarios.kit import Context, Done, Part, Report, Scenario, column, totals
+from scenarios.kit import Context, Done, Part, Report, Scenario
 from scenarios.kit.association import grouped_prediction, spearman
 from scenarios.kit.designs import DESIGNS
+from scenarios.kit.rows import column, totals
 from scenarios.kit.typed_fields import EXACT_SUCCESS, complete, corrupt, exact, generator, measure, path, sample_field
 from scenarios.published_replay import implied_rows
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from rrf_design.planning import plan
 from rrf_design.problem import Problem
-from scenarios.kit import Context, Done, Part, Report, Row, Scenario, pick, values
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario
+from scenarios.kit.rows import pick, values
 
 METHODS = ("greedy", "lookahead", "local", "margin", "logdet", "eopt", "trace", "rank", "qr", "degree", "random")
 CLASSICAL = ("logdet", "eopt", "trace", "rank", "qr")

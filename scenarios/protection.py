@@ -18,24 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from scenarios.kit import (
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Scenario,
-    batches,
-    column,
-    count,
-    missing,
-    pick,
-    seeds_of,
-    totals,
-    values,
-    where,
-)
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario
 from scenarios.kit.exact_elimination import ExactGram
+from scenarios.kit.rows import batches, column, count, missing, pick, seeds_of, totals, values, where
 from solvers import delivered_margin, margin, suspect_margin, wrong_check_margin
 
 QUESTIONS = ("units", "delivered", "suspect values", "wrong checks", "wrong checks and values")

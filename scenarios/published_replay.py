@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import Context, Done, Part, Report, Row, Scenario, count, curve, groups, rows_of, totals, where
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario
 from scenarios.kit.association import cluster_bootstrap, grouped_prediction, spearman, within_item_permutation
 from scenarios.kit.designs import DESIGNS, prepared, recovered_placements
+from scenarios.kit.rows import count, curve, groups, rows_of, totals, where
 
 # Published (paper, "Real-error replay by task, model, and operator design"): per stratum the number
 # of fields, then percent exact and

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from rrf_design import Noise, certify
 from rrf_design.problem import Problem
-from scenarios.kit import Context, Done, Part, Report, Scenario, curve, summary, totals, values, where
+from scenarios.kit import Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import curve, summary, totals, values, where
 from scenarios.kit.typed_fields import SyntheticField, complete, corrupt, generator, random_tree, sample_field
 from solvers.decoding import SupportDecoder
 

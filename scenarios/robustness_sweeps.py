@@ -12,22 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import (
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Rows,
-    Scenario,
-    column,
-    curve,
-    grouped,
-    missing,
-    summary,
-    values,
-    where,
-)
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
+from scenarios.kit.rows import column, curve, grouped, missing, summary, values, where
 from scenarios.kit.typed_fields import (
     CONVEX_SUCCESS,
     EXACT_SUCCESS,

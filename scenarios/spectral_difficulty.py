@@ -9,22 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from scenarios.kit import (
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Scenario,
-    batches,
-    column,
-    curve,
-    missing,
-    rows_of,
-    seeds_of,
-    where,
-)
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario
 from scenarios.kit.association import cluster_bootstrap, logistic_slope, pearson, spearman
+from scenarios.kit.rows import batches, column, curve, missing, rows_of, seeds_of, where
 from scenarios.kit.typed_fields import (
     EXACT_SUCCESS,
     SyntheticField,

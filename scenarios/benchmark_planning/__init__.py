@@ -14,7 +14,8 @@ import numpy as np
 from rrf_design.planning import Evaluator, Order, Tracked, plan, portfolio
 from rrf_design.problem import Problem
 from scenarios.benchmark_planning.larger_plans import larger_figures, larger_parts, run_frontier, run_larger
-from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, column, seconds, values, where
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, seconds
+from scenarios.kit.rows import column, values, where
 from scenarios.planner_comparison import random_field
 from solvers import margin
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from rrf_design.planning import frontier, plan
 from rrf_design.problem import Problem
-from scenarios.kit import Benchmark, Context, Done, Part, column, values, where
+from scenarios.kit import Benchmark, Context, Done, Part
+from scenarios.kit.rows import column, values, where
 
 METHODS = ("auto", "witness-cuts", "greedy")
 

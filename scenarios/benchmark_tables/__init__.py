@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.benchmark_tables import works
-from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario, values
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import values
 
 PLANNING = 30.0
 PLANNING_MEMORY = 3.0

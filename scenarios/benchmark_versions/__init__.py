@@ -14,7 +14,8 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from scenarios.benchmark_versions.works import FULL, QUICK
-from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario, column, values
+from scenarios.kit import Benchmark, Context, Done, Part, Report, Row, Scenario
+from scenarios.kit.rows import column, values
 from scenarios.kit.timing import benchmark_figure
 
 HERE = Path(__file__).parents[2]

@@ -20,7 +20,8 @@ from scenarios.data_set_promises.drawn_panels import SIZE, drawn_panel
 from scenarios.data_set_promises.forecast_cells import forecast_part, foretold
 from scenarios.data_set_promises.panels import folder_of, nodes_of_set, panel_names, read_panel
 from scenarios.data_set_promises.splits import PromiseCell, play_cell
-from scenarios.kit import Context, Done, Part, Report, Rows, Scenario, groups, pick, rows_of, where
+from scenarios.kit import Context, Done, Part, Report, Rows, Scenario
+from scenarios.kit.rows import groups, pick, rows_of, where
 
 OURS = "staggered fronts"
 WITHOUT = f"{OURS}, without climbs"

@@ -19,8 +19,9 @@ import numpy as np
 import rrf_design as rrf
 from scenarios.declared_relations.bent_fields import judge_bent
 from scenarios.declared_relations.jointly import judge_joint
-from scenarios.kit import Context, Done, Part, Report, Row, Scenario, batches, grouped, seeds_of, totals, values
+from scenarios.kit import Context, Done, Part, Report, Row, Scenario
 from scenarios.kit.exact_elimination import semidefinite
+from scenarios.kit.rows import batches, grouped, seeds_of, totals, values
 from scenarios.protection import choices, holds
 
 QUESTIONS = ("several nodes", "rivals", "tails", "nonlinear", "nonlinear premises", "joint noise")

@@ -15,8 +15,9 @@ import numpy as np
 from rrf_design.repairing.repairs import robust_scale
 from scenarios.data_set_promises.panels import folder_of, panel_kind, panel_names, read_panel
 from scenarios.error_directions.directions import chance, gauge, pattern_error, shares, worst_directions
-from scenarios.kit import Context, Done, Part, Report, Scenario, column, where
+from scenarios.kit import Context, Done, Part, Report, Scenario
 from scenarios.kit.designs import DESIGNS, NODES
+from scenarios.kit.rows import column, where
 from scenarios.premise_on_real_answers.cells import GOLD, SILENT, patterns, ratio_interval
 from scenarios.real_model import answers, fields, logs
 

@@ -17,26 +17,7 @@ rough_server    a chat server that behaves as badly as real ones do
 from __future__ import annotations
 
 from scenarios.kit.report import ConditionStatus, ConditionVerdict, Figure, Report, Table
-from scenarios.kit.rows import (
-    Row,
-    Rows,
-    batches,
-    column,
-    count,
-    curve,
-    grouped,
-    groups,
-    mean,
-    median,
-    missing,
-    pick,
-    rows_of,
-    seeds_of,
-    summary,
-    totals,
-    values,
-    where,
-)
+from scenarios.kit.rows import Row, Rows
 from scenarios.kit.scenario import Context, Done, Part, Scenario
 from scenarios.kit.timing import Benchmark, seconds, side_by_side, single_threaded
 
@@ -53,23 +34,7 @@ __all__ = [
     "Rows",
     "Scenario",
     "Table",
-    "batches",
-    "column",
-    "count",
-    "curve",
-    "grouped",
-    "groups",
-    "mean",
-    "median",
-    "missing",
-    "pick",
-    "rows_of",
     "seconds",
-    "seeds_of",
     "side_by_side",
     "single_threaded",
-    "summary",
-    "totals",
-    "values",
-    "where",
 ]

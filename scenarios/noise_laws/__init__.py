@@ -19,22 +19,8 @@ from numpy.typing import NDArray
 from rrf_design import Noise, certify
 from rrf_design.certificates import Tail
 from rrf_design.problem import Problem
-from scenarios.kit import (
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Rows,
-    Scenario,
-    batches,
-    column,
-    curve,
-    seeds_of,
-    totals,
-    values,
-    where,
-)
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
+from scenarios.kit.rows import batches, column, curve, seeds_of, totals, values, where
 from scenarios.noise_laws import shared
 from solvers import margin
 from solvers.decoding import SupportDecoder

@@ -18,8 +18,8 @@ import numpy as np
 
 from rrf_design.certificates import certify
 from rrf_design.problem import Problem
-from scenarios.kit import count, totals
 from scenarios.kit.exact_elimination import semidefinite
+from scenarios.kit.rows import count, totals
 
 ROUNDING = 1e-9
 

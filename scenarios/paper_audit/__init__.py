@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from scenarios.kit import Context, Done, Part, Report, Rows, Scenario, column, curve, grouped, totals, values
+from scenarios.kit import Context, Done, Part, Report, Rows, Scenario
+from scenarios.kit.rows import column, curve, grouped, totals, values
 from scenarios.paper_audit import coverage, figures, operators, printed_items, replays, statements
 from scenarios.paper_audit.figures import COEFFICIENT, LARGER, POOLED_FIELDS, ROUNDING, separated
 

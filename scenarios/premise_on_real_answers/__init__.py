@@ -16,22 +16,9 @@ from typing import Any
 import numpy as np
 
 from scenarios.data_set_promises.panels import folder_of, gold_keys, nodes_of_set, panel_names, read_codes, read_panel
-from scenarios.kit import (
-    Context,
-    Done,
-    Part,
-    Report,
-    Rows,
-    Scenario,
-    column,
-    curve,
-    groups,
-    rows_of,
-    totals,
-    values,
-    where,
-)
+from scenarios.kit import Context, Done, Part, Report, Rows, Scenario
 from scenarios.kit.association import share
+from scenarios.kit.rows import column, curve, groups, rows_of, totals, values, where
 from scenarios.premise_on_real_answers import cells, judges, prediction
 
 NAME = "premise-on-real-answers"

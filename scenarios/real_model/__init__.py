@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rrf_design.models import Request
-from scenarios.kit import Context, Done, Part, Report, Rows, Scenario, Table, column, curve, groups, missing, values
+from scenarios.kit import Context, Done, Part, Report, Rows, Scenario, Table
 from scenarios.kit.designs import DESIGNS, prepared
+from scenarios.kit.rows import column, curve, groups, missing, values
 from scenarios.real_model import audits, catalogue, fields, inference, natural, recomputed, work
 
 PAPER_ITEMS = {"mathematics": 128, "code": 64}

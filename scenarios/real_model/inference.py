@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scenarios.kit import Table, grouped
+from scenarios.kit import Table
 from scenarios.kit.association import (
     Permutation,
     Prediction,
@@ -24,6 +24,7 @@ from scenarios.kit.association import (
     spearman,
     within_item_permutation,
 )
+from scenarios.kit.rows import grouped
 
 Row = Mapping[str, Any]
 ENOUGH_QUESTIONS = 20

@@ -21,27 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.responses.sandbox import ProgramLimits, Sandbox
-from scenarios.kit import (
-    Context,
-    Done,
-    Part,
-    Report,
-    Row,
-    Rows,
-    Scenario,
-    batches,
-    column,
-    count,
-    grouped,
-    missing,
-    seeds_of,
-    summary,
-    totals,
-    values,
-    where,
-)
+from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
 from scenarios.kit.hostile_fields import FAMILIES, field, handed_over
 from scenarios.kit.large_supports import small_field
+from scenarios.kit.rows import batches, column, count, grouped, missing, seeds_of, summary, totals, values, where
 from scenarios.rigour.bundled_plans import bundle_case
 from scenarios.rigour.changed_leaves import leaf_case
 from scenarios.rigour.damaged_journals import PlayedRun, journal_case, postgres

@@ -21,7 +21,7 @@ import numpy as np
 
 import rrf_design as rrf
 from rrf_design.certificates import Tail, Tolerances, Uncertainty, verify
-from scenarios.kit import totals
+from scenarios.kit.rows import totals
 from scenarios.kit.sealing import Document, seal
 from scenarios.rigour import forged_claims, forged_premises
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scenarios.kit import Context, Done, Part, Report, Scenario, curve, rows_of
+from scenarios.kit import Context, Done, Part, Report, Scenario
+from scenarios.kit.rows import curve, rows_of
 from scenarios.worked_examples import appendix, examples, theorems
 from scenarios.worked_examples.cases import Case
 

@@ -70,17 +70,28 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("name", scenarios.names())
 def test_what_is_published_can_be_made_again(name: str, tmp_path: Path, made_up_answers: Path) -> None:
-    """One quick run per scenario: it violates nothing, has the published shape, and repeats the
+    """One quick run per scenario: it violates nothing, says what each table and picture shows,
+    judges the same when nothing is computed anew, has the published shape, and repeats the
     published rows.
     """
     # Answers that are not the project's own are not here; made-up ones in the same files stand in
     # for them.
     changes = {**CHANGES.get(name, {}), **({"answers": str(made_up_answers)} if name in FOREIGN else {})}
-    quick = run_scenario(scenarios.get(name), tmp_path, quick=True, changes=changes)
+    scenario, options = scenarios.get(name), {"quick": True, "changes": changes}
+    quick = run_scenario(scenario, tmp_path, **options)
     assert quick.violated == ()
+    shown = [*quick.document["tables"], *quick.document["figures"]]
+    assert [entry["name"] for entry in shown if not entry["caption"]] == []
+    assert quick.document["answer"]
+    again = run_scenario(scenario, tmp_path, **options, resume=True)
+    timed = ("finished", "report_seconds")
+    assert {k: v for k, v in again.document.items() if k not in timed} == {
+        k: v for k, v in quick.document.items() if k not in timed
+    }
+    published = json.loads((REPORTS / name / "result.json").read_text(encoding="utf-8"))
+    assert set(scenario.captions) <= {entry["name"] for entry in (*published["tables"], *published["figures"])}
     if name in WIDENED:
         return
-    published = json.loads((REPORTS / name / "result.json").read_text(encoding="utf-8"))
     _check_shape(quick, published)
     for table, keys in ROWS.get(name, {}).items():
         _check_rows(quick, table, keys)

@@ -13,8 +13,21 @@ from scenarios import ScenarioOutcome
 from scenarios.conformance import check_scenario
 from scenarios.kit.plots import lines
 from scenarios.kit.report import ConditionStatus, ConditionVerdict, Report, Table
+from scenarios.kit.rows import (
+    batches,
+    count,
+    curve,
+    grouped,
+    missing,
+    rows_of,
+    seeds_of,
+    summary,
+    totals,
+    values,
+    where,
+)
 from scenarios.kit.runner import run_scenario, write_index
-from scenarios.kit.scenario import Context, Done, Expectation, Part, Scenario, public
+from scenarios.kit.scenario import Context, Done, Expectation, Part, Protocol, Scenario, public
 
 
 def _parts(context: Context) -> list[Part]:
@@ -224,3 +237,84 @@ def test_a_report_without_a_table(tmp_path: Path) -> None:
     bare = replace(OURS, report=lambda context, done: ScenarioOutcome([ConditionVerdict.of("few", True, "")]))
     with pytest.raises(AssertionError, match="without a table"):
         check_scenario(bare, tmp_path)
+
+
+ROWS: list[dict[str, Any]] = [
+    {"kind": "a", "size": 1, "value": 1.0, "good": True},
+    {"kind": "b", "size": 1, "value": 5.0, "good": False},
+    {"kind": "a", "size": 2, "value": 4.0, "good": False},
+]
+
+
+def test_rows_are_grouped_in_the_order_in_which_they_come() -> None:
+    found = grouped(ROWS, "kind", "rows=count value=mean median:value largest=largest:value size=first good=sum")
+    assert found == [
+        {"kind": "a", "rows": 2, "value": 2.5, "median_value": 2.5, "largest": 4.0, "size": 1, "good": 1},
+        {"kind": "b", "rows": 1, "value": 5.0, "median_value": 5.0, "largest": 5.0, "size": 1, "good": 0},
+    ]
+    assert summary([], "rows=count value=mean median:value least:value size=sum") == {
+        "rows": 0,
+        "value": None,
+        "median_value": None,
+        "least_value": None,
+        "size": 0,
+    }
+
+
+def test_rows_are_picked_counted_and_summed() -> None:
+    assert where(ROWS, kind="a", size=2) == ROWS[2:]
+    assert totals(ROWS, "size absent") == {"size": 4, "absent": 0}
+    assert (count(ROWS, "good"), missing(ROWS, "good")) == (1, 2)
+    assert curve(ROWS, "size", "value") == ([1, 1, 2], [1.0, 5.0, 4.0])
+
+
+def test_batches_cover_everything_once() -> None:
+    found = list(batches(250, 100, what="x"))
+    assert [seed for part in found for seed in seeds_of(part)] == list(range(250))
+    assert found[-1] == {"what": "x", "first": 200, "count": 50}
+
+
+def test_values_are_those_of_the_parts_asked_for() -> None:
+    done = [Done({"kind": kind, **more}, [kind], 0.0) for kind, more in (("a", {}), ("b", {"first": 0}), ("a", {}))]
+    assert values(done, kind="a") == [["a"], ["a"]]
+    assert rows_of(done, "first") == ["b"]
+    assert rows_of(done) == ["a", "b", "a"]
+
+
+def test_a_quick_size_decides_nothing_that_needs_the_full_one() -> None:
+    for quick, status in ((True, "not judged"), (False, "violated")):
+        page = Report(quick=quick)
+        page.at_full("fast", False, "slow")
+        page.none("bad", 2, "of 3")
+        page.open(["closed"], "no reason")
+        assert [verdict.status.value for verdict in page.verdicts] == [status, "violated", "not judged"]
+        assert page.verdicts[1].seen == "2 of 3"
+
+
+def test_captions_and_notes_come_from_the_protocol(tmp_path: Path) -> None:
+    def report(context: Context, done: list[Done]) -> Report:
+        page = context.page()
+        page.check("small", True, "")
+        page.table("thirds", [{"a": 1}])
+        page.table("told", [{"a": 1}], "by the report")
+        page.bars("bars", {"one": 1.0}, y="height")
+        page.notes.append("first")
+        return page
+
+    told = {"thirds": "by the protocol", "told": "not this one", "bars": "a picture"}
+    document = run_scenario(replace(TOY, report=report, captions=told, notes=("last",)), tmp_path).document
+    assert [table["caption"] for table in document["tables"]] == ["by the protocol", "by the report"]
+    assert document["figures"][0]["caption"] == "a picture"
+    assert document["notes"] == ["first", "last"]
+
+
+def test_a_protocol_is_read_whole(tmp_path: Path) -> None:
+    text = '# T\n\n**Does it?**\n\nAbout\nit.\n\n## Parameters\n\n```json\n{"a": 1}\n```\n\nQuick size:\n\n```json\n{}\n```\n'
+    text += "\n## Conditions\n\n- `x`: one\n  two\n  - Paper: 3\n\n## Tables and pictures\n\n- `t`: rows\n  of it\n"
+    (tmp_path / "p.md").write_text(text + "\n## Notes\n\nOne\nnote.\n\nAnother.\n", encoding="utf-8")
+    found = Protocol.read(tmp_path / "p.md")
+    assert (found.title, found.question, found.about) == ("T", "Does it?", "About it.")
+    assert (found.full, found.quick) == ({"a": 1}, {})
+    assert found.conditions == (Expectation("x", "one two", paper="3"),)
+    assert found.captions == {"t": "rows of it"}
+    assert found.notes == ("One note.", "Another.")
