@@ -154,6 +154,18 @@ BOUNDED = PRICED.replace("k = 1", "k = 1\namplitude = 60.0").replace(
 )
 """The same with one relation that is not quite right, and a declared bound on the field."""
 
+CHECKED = (
+    PRICED
+    + """
+[[anchors]]
+id = "ledger"
+node = "total"
+value = "{{ ledger }}"
+when = "{{ ledger }}"
+"""
+)
+"""The same with a value that decides the items that have one."""
+
 TIERED: dict[str, Any] = {
     "data": {"id": "no"},
     "problem": {"k": 1, "target": 13.0},

@@ -5,20 +5,25 @@ item.
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agreeing import BOUNDED, PRICED, SIGNS, TIERED, generated, live, page_words, true_field
+from agreeing import BOUNDED, CHECKED, PRICED, SIGNS, TIERED, generated, live, page_words, true_field
 
 import rrf_design as rrf
 from rrf_design._explain import explain
 from rrf_design.goal import Goal
 from rrf_design.models.scripted import ScriptedModel
+from rrf_design.questions import RecordedAnswers
 from rrf_design.reporting import write_report
-from rrf_design.tables import delivery_of
+from rrf_design.tables import delivery_of, write_output
 from rrf_design.tables.rows import review_ranks
+from rrf_design.texts import cell_text
 
 CASES = 60
 
@@ -142,9 +147,61 @@ def test_repair_and_acquire_of_a_table_agree_on_every_row(priced: Any, tmp_path:
         assert (one.cost, one.changed, one.wrong) == (other.cost, other.changed, other.wrong), one.id
 
 
+@pytest.mark.parametrize("recipe", [PRICED, BOUNDED, CHECKED], ids=["priced", "bounded", "checked"])
+def test_every_maker_of_rows_agrees_on_every_item(
+    priced: Any, tmp_path: Path, recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repair of the table, whole, in small chunks and shared out; a run; batches of Arrow; the
+    table as it is written and read again; and each item repaired alone.
+    """
+    pa = pytest.importorskip("pyarrow")
+    table = priced.folder / "table.jsonl"
+    rows = [json.loads(line) for line in table.read_text().splitlines()]
+    rows = [{**row, "ledger": str(row["booked"]) if at % 3 == 0 else ""} for at, row in enumerate(rows)]
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    priced.recipe.write_text(recipe)
+    data = priced.dataset
+    repaired = rrf.repair(data, priced.answers)
+    acquired = delivery_of(
+        data, rrf.acquire(data, responses=priced.answers, budget=0.0, store=tmp_path / "runs.sqlite")
+    )
+    monkeypatch.setattr("rrf_design.tables._engine.CHUNK", 7)
+    again = rrf.repair(data, priced.answers, n_jobs=2)
+    write_output(tmp_path / "delivered.csv", repaired)
+    with (tmp_path / "delivered.csv").open(newline="") as stream:
+        written = {row["no"]: row for row in csv.DictReader(stream)}
+    with RecordedAnswers(data, priced.answers) as recorded:
+        said = {item.id: recorded.of(item.id) for item in data.items_in_order()}
+    batch = [
+        {**item.cells, "answers": [{"node": node, **asdict(one)} for node, one in said[item.id].items()]}
+        for item in data.items_in_order()
+    ]
+    arrow = {row["id"]: row for row in rrf.repairer(data.recipe)(pa.Table.from_pylist(batch)).to_pylist()}
+    assert repaired.ranks == acquired.ranks == again.ranks
+    for (item, row, rank), *others in zip(repaired.ranked(), acquired.rows(), again.rows(), strict=True):
+        name, cells = item.id, row.cells(rank)
+        for other in others:
+            assert (other.cost, other.verdict, other.answer, other.raw) == (row.cost, row.verdict, row.answer, row.raw)
+            assert (other.assumes, other.changed) == (row.assumes, row.changed), name
+        for key in ("verdict", "answer", "raw", "assumes"):
+            shown = None if cells[key] is None else cell_text(cells[key])
+            assert arrow[name][key] == shown, (name, key)
+            assert written[name][key] == (shown or ""), (name, key)
+        assert arrow[name]["cost"] == float(written[name]["cost"]) == row.cost
+        assert written[name]["rank"] == ("" if rank is None else str(rank))
+        read = {node: one.response for node, one in said[name].items()}
+        try:
+            alone = rrf.repair(data[name], read, select=list(read))
+        except rrf.InputError:  # no answer could be read
+            assert row.verdict == "incomplete"
+            continue
+        assert (alone.verdict, alone.assumes) == (row.verdict, row.assumes), name
+        assert row.answer is None or same(alone.repaired["total"][0], float(row.answer)), name
+    assert ("checked" in repaired.verdicts and repaired.verdicts["checked"] > 0) == (recipe == CHECKED)
+
+
 def test_a_policy_and_its_pilot_agree_with_a_repair_of_the_table(priced: Any) -> None:
     from rrf_design.promises import PilotSettings, run_policy
-    from rrf_design.questions import RecordedAnswers
 
     data, document = priced.dataset, priced.document(PilotSettings(60, 0.2))
     repaired = rrf.repair(data, priced.answers)
@@ -168,7 +225,6 @@ def test_a_policy_and_its_pilot_agree_with_a_repair_of_the_table(priced: Any) ->
 
 def test_every_verb_says_what_is_declared_of_the_field_and_whether_it_is_broken(priced: Any, tmp_path: Path) -> None:
     from rrf_design.promises import PilotSettings, run_policy
-    from rrf_design.questions import RecordedAnswers
 
     priced.recipe.write_text(BOUNDED)
     data = priced.dataset
