@@ -126,7 +126,7 @@ class Explanation(ShownRows):
     @property
     def goal(self) -> str:
         """What is wanted, as the end of "to reach ...": a positive margin, the margin 0.5."""
-        return self.standing.goal.words(uncertain=bool(self.problem.whole.uncertain))
+        return self.standing.goal.words(uncertain=bool(self.margin.operator.uncertain))
 
     def to_json(self) -> dict[str, Any]:
         """The document `rrf-explanation`: everything that its page shows, besides the field

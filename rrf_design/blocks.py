@@ -3,10 +3,11 @@ C_i z_i = offset, anchors A z = b (paper, "Typed transports", "Anchors"), and no
 relations.
 
 A block is owned (no cost) or on sale (a cost). Its rows enter B multiplied by sqrt(w/m), where w is
-the weight of its family and m the number of members the problem declares, so that copies of one
-fact add nothing; then they are whitened by sigma or covariance. Because m is fixed by the problem
-and not by what is bought, BᵀB is a linear function of the purchases and the margin never falls when
-a block is bought.
+the weight of its family and m the number of its members that are held, owned or bought, so that
+copies of one fact add nothing; then they are whitened by sigma or covariance. What is on sale and
+was not bought changes nothing. Where no family has members on sale, BᵀB is a linear function of the
+purchases and the margin never falls when a block is bought; members with other rows dilute each
+other.
 
 Nonlinear relations (products, powers, thresholds, Boolean clauses) are not rows of B: margins,
 plans and certificates speak of all fields at once, and a tangent says nothing beyond its
@@ -175,7 +176,7 @@ class Block(Entry):
 
     id: Text
     weight: Positive = 1.0
-    """Of the family: its m members share it, w/m each."""
+    """Of the family: the m members that are held share it, w/m each."""
     family: Text | None = None
     """Members of one family state one fact; without a name, a family of its own."""
     correlation: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
@@ -198,7 +199,7 @@ class Block(Entry):
     trusted: bool | None = None
     """True: never wrong, like an exact calculation.
 
-    False: a suspect among `wrong_checks`; where no block says so, all others are.
+    False: a suspect among `wrong_checks`; where no block that is held says so, all others are.
     """
     rate: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
     """Wrong altogether with at most this probability, independently of others: a suspect, like a

@@ -27,7 +27,7 @@ from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
 from rrf_design.market import exact
 from rrf_design.noise import stated_within
-from rrf_design.premise import suspects_of
+from rrf_design.premise import Premise
 from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
 
@@ -126,26 +126,36 @@ def delivered_node(problem: Problem) -> str:
     return problem.deliver[0] if problem.deliver else problem.nodes[0].id
 
 
-def sole_delivered(problem: Problem) -> str | None:
-    """The node whose value is all that must be right; None where there are several, which one check
-    can't decide.
+def sole_delivered(problem: Problem, held: Collection[str] = ()) -> str | None:
+    """The node whose value is all that must be right, of those that are asked in any case or
+    `held`; None where there are several, which one check can't decide.
     """
-    wanted = [node.id for node in problem.nodes] if problem.deliver is None else list(problem.deliver)
+    there = [node.id for node in problem.nodes if node.cost is None or node.id in held]
+    wanted = there if problem.deliver is None else list(problem.deliver)
     return wanted[0] if len(wanted) == 1 else None
 
 
-def decides(problem: Problem, anchor: Anchor, node: str) -> bool:
-    """Whether an anchor's value is the value of this node: it is not suspect, states the whole of
-    it, and is not noisy, or not more than is accepted (`delta`).
+def premise_of(problem: Problem, held: Iterable[str] = ()) -> Premise:
+    """Which checks may be wrong where these are held beside what is owned, and how many of them."""
+    more = set(held)
+    blocks = [block.id for block in problem.blocks if block.owned or block.id in more]
+    return problem.whole.premise.among(blocks, [node.id for node in problem.nodes])
 
-    Where checks may be wrong, whatever does not say `trusted = true` is suspect unless others are
-    marked (`suspects_of`).
+
+def decides(problem: Problem, anchor: Anchor, node: str, *, held: Collection[str] = ()) -> bool:
+    """Whether an anchor's value, once it is held, is the value of this node: it is not suspect,
+    states the whole of it, and is not noisy, or not more than is accepted (`delta`).
+
+    Where checks may be wrong, whatever does not say `trusted = true` is suspect unless others that
+    are owned or `held` are marked (`rrf_design.premise`).
     """
     if anchor.trusted is False or anchor.rate is not None or not states(anchor, node):
         return False
-    if problem.delta is not None and stated_within(problem, anchor) > problem.delta:
+    if problem.delta is not None and stated_within(problem, anchor, held=held) > problem.delta:
         return False
-    return anchor.trusted is True or not problem.wrong_checks or anchor.id not in suspects_of(problem)
+    if anchor.trusted is True or not problem.wrong_checks:
+        return True
+    return anchor.id not in premise_of(problem, (*held, anchor.id)).suspects
 
 
 def states(anchor: Anchor, node: str) -> bool:
@@ -156,34 +166,38 @@ def states(anchor: Anchor, node: str) -> bool:
     return exact and anchor.rows is None and anchor.nodes == (node,)
 
 
-def suspect_statements(problem: Problem, node: str) -> list[Anchor]:
-    """Checks that may be wrong and state the value of a node; none where no number of wrong ones is
-    assumed.
+def suspect_statements(problem: Problem, node: str, *, held: Collection[str] = ()) -> list[Anchor]:
+    """Checks that state the value of a node and may be wrong once they are held, too; none where no
+    number of wrong ones is assumed.
     """
-    premise = problem.whole.premise
-    if not premise.wrong_checks:
+    if not problem.whole.premise.wrong_checks:
         return []
-    return [anchor for anchor in problem.anchors if anchor.id in premise.suspects and states(anchor, node)]
+    stating = [anchor for anchor in problem.anchors if states(anchor, node)]
+    return [anchor for anchor in stating if anchor.id in premise_of(problem, (*held, anchor.id)).suspects]
 
 
-def quorum(problem: Problem) -> int:
+def quorum(problem: Problem, held: Collection[str] = ()) -> int:
     """So many checks that may be wrong, and say the same, are not all wrong: what they say is the
     value.
     """
-    return problem.whole.premise.wrong_checks + 1
+    return premise_of(problem, held).wrong_checks + 1
 
 
-def agreed(problem: Problem, said: Mapping[str, Stated], node: str) -> tuple[Stated, int] | None:
+def agreed(
+    problem: Problem, said: Mapping[str, Stated], node: str, *, held: Collection[str] = ()
+) -> tuple[Stated, int] | None:
     """The value that a quorum of such checks states, and how many were asked; None where none does,
-    or two quorums differ.
+    or two quorums differ. `held` is what is held beside those that said something.
     """
-    listed = [said[anchor.id] for anchor in suspect_statements(problem, node) if anchor.id in said]
-    found = [value for value, times in Counter(listed).items() if times >= quorum(problem)]
+    there = {*held, *said}
+    listed = [said[anchor.id] for anchor in suspect_statements(problem, node, held=there) if anchor.id in said]
+    enough = quorum(problem, there)
+    found = [value for value, times in Counter(listed).items() if times >= enough]
     return (found[0], len(listed)) if len(found) == 1 else None
 
 
-def agreed_premise(problem: Problem, asked: int) -> str:
-    premise = problem.whole.premise
+def agreed_premise(problem: Problem, asked: int, held: Collection[str]) -> str:
+    premise = premise_of(problem, held)
     many = f"at most {premise.wrong_checks} of {asked} checks {'is' if premise.wrong_checks == 1 else 'are'} wrong"
     return many if premise.sure is None else f"{many} (with probability {floor(premise.sure * 10_000) / 10_000:g})"
 
@@ -197,13 +211,14 @@ def is_person(anchor: Anchor) -> bool:
 
 
 def decisive_checks(problem: Problem, *, without: Collection[str] = ()) -> list[Anchor]:
-    """The checks on sale that would decide a problem that delivers one value: machines before
-    people, then the cheapest.
+    """The checks on sale that would decide a problem that delivers one value, where those named
+    `without` are held or gone: machines before people, then the cheapest.
     """
-    node = sole_delivered(problem)
+    node = sole_delivered(problem, without)
     if node is None:
         return []
-    found = [a for a in problem.anchors if not a.owned and a.id not in without and decides(problem, a, node)]
+    left = [anchor for anchor in problem.anchors if not anchor.owned and anchor.id not in without]
+    found = [anchor for anchor in left if decides(problem, anchor, node, held=without)]
     return cheapest_first(found)
 
 

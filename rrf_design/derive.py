@@ -14,20 +14,16 @@ their verifier, repairs) is computed from that block.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from rrf_design.blocks import Anchor, Relation, SharedNoise
-from rrf_design.checker.tails import tolerated
 from rrf_design.errors import InputError
 from rrf_design.field import Node
-from rrf_design.market import exact
 from rrf_design.problem import Problem, Selection
-from rrf_design.rows import bare_target, block_height, block_rows, dilation
+from rrf_design.rows import bare_target, block_height, block_rows
 
 
 def without_noise(problem: Problem) -> Problem:
@@ -142,25 +138,28 @@ def _is_value(problem: Problem, name: str, value: tuple[float, ...]) -> bool:
     return known is not None and (known if isinstance(known, tuple) else (known,)) == value
 
 
-def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, tuple[float, ...]]) -> Problem:
+def realised(
+    problem: Problem,
+    *,
+    failed: Collection[str],
+    values: Mapping[str, tuple[float, ...]],
+    held: Collection[str] | None = None,
+) -> Problem:
     """The problem as it turned out: failed parts left out, bought anchor values filled in.
 
-    Members that are left out of a family would make the others heavier (w/m); the weight is scaled
-    so that every row that stays is exactly the row the margin was computed with.
+    As many checks may be wrong as before, of those that are owned or `held` (None: of all), failed
+    ones counted: which of them failed may have to do with which are wrong.
     """
     gone = set(failed)
     if not gone and all(_is_value(problem, name, value) for name, value in values.items()):
         return problem  # it turned out as it was written
     keep = [block for block in problem.blocks if block.id not in gone and not gone.intersection(block.nodes)]
     names = {block.id for block in keep}
-    shares = _shares(problem, keep)
     kept = {}
     for block in keep:
         changes: dict[str, Any] = {
             key: tuple(n for n in getattr(block, key) if n in names) for key in ("requires", "excludes")
         }
-        if shares[block.id] != 1:
-            changes["weight"] = float(exact(block.weight) * shares[block.id])
         if block.id in values:
             changes["value"] = values[block.id]
         kept[block.id] = block.model_copy(update=changes)
@@ -180,14 +179,15 @@ def realised(problem: Problem, *, failed: Collection[str], values: Mapping[str, 
         for node in problem.nodes
         if node.id not in gone or node.id in wanted
     ]
-    marked = any(block.trusted is False or block.rate is not None for block in problem.blocks)
-    suspect = not marked or any(block.trusted is False or block.rate is not None for block in kept.values())
-    # as many may be wrong as before: which checks failed may have to do with which are wrong
-    rates = [block.rate for block in kept.values() if block.rate is not None]
-    wrong = problem.wrong_checks + problem.whole.premise.rated - tolerated(rates, problem.confidence)
+    there = [b.id for b in problem.blocks if held is None or b.owned or b.id in held]
+    premise, everywhere = problem.whole.premise, problem.node_by_id
+    before = premise.among(there, everywhere)
+    after = premise.among([name for name in there if name in names], everywhere)
+    suspect = not before.suspects or not before.suspects.isdisjoint(names)
     return problem.model_copy(
         update={
-            "wrong_checks": wrong if suspect else 0,  # the checks that may be wrong are gone
+            # none where the checks that may be wrong are gone
+            "wrong_checks": problem.wrong_checks + before.rated - after.rated if suspect else 0,
             "nodes": tuple(nodes),
             "relations": tuple(kept[b.id] for b in problem.relations if b.id in kept),
             "anchors": tuple(kept[b.id] for b in problem.anchors if b.id in kept),
@@ -221,24 +221,6 @@ def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem
         return example
     changed = tuple(node.model_copy(update={"dim": count}) if node.id in nodes else node for node in example.nodes)
     return example.model_copy(update={"nodes": changed})
-
-
-def _shares(problem: Problem, kept: Collection[Relation | Anchor]) -> dict[str, Fraction]:
-    """What the weight of each block that stays is multiplied with, since less of its noise is
-    shared among fewer.
-    """
-    sizes = Counter(block.family_name for block in kept)
-    names = {block.id for block in kept}
-    result = {}
-    for block in kept:
-        rho = Fraction(1 if block.correlation is None else block.correlation)
-        now, before = (1 + (m - 1) * rho for m in (sizes[block.family_name], problem.family_size[block.family_name]))
-        result[block.id] = now / before
-    for entry in problem.noise:
-        left = [name for name in entry.blocks if name in names]
-        now = Fraction(dilation(problem, entry, left)) if len(left) > 1 else Fraction(1)
-        result.update({name: now / Fraction(problem.dilation[name]) for name in left})
-    return result
 
 
 def _noise_among(problem: Problem, entry: SharedNoise, names: Collection[str]) -> SharedNoise | None:
@@ -346,9 +328,8 @@ def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem,
     """The problem in which held blocks of one `[[noise]]` covariance are one owned block, called
     like the entry; and what else is selected.
 
-    One that is held alone keeps its name and loses what covered the others' noise. Entries with a
-    correlation say no covariance and stay as they are. Rules and tiers are gone: the selection is
-    made.
+    One that is held alone stays what it is, as do entries with a correlation, which say no
+    covariance. Rules and tiers are gone: the selection is made.
 
     >>> import rrf_design as rrf
     >>> labels = [{"id": f"label {x}", "node": x, "sigma": 1.0} for x in "ab"]
@@ -368,12 +349,10 @@ def joined_problem(problem: Problem, select: Selection = None) -> tuple[Problem,
     gone: set[str] = set()
     for entry in problem.noise:
         there = [name for name in entry.blocks if name in held]
-        if entry.covariance is None or not there:
+        if entry.covariance is None or len(there) < 2:  # by itself its noise is its own
             left.append(entry)
-        elif len(there) == 1:  # by itself its noise is its own
-            gone.update(name for name in entry.blocks if name not in there)
         else:
-            merged[entry.id] = _one_block(problem, entry, there)
+            merged[entry.id] = _one_block(problem, entry, there, design.operator.premise.suspects)
             gone.update(entry.blocks)
     if not gone:
         return problem, problem.resolve(select)
@@ -401,22 +380,19 @@ def shared_words(problem: Problem, held: Collection[str], *, verb: str = "certif
     >>> anchors = [{"id": name, "node": "x", "sigma": 1.0} for name in "ab"]
     >>> problem = rrf.Problem(nodes=[{"id": "x"}], anchors=anchors, noise=[shared])
     >>> print(shared_words(problem, {"a", "b"}))
-    a and b share noise (annotator): this margin is a lower bound that holds whatever else is
-    bought; certify --jointly gives that of just this selection.
+    a and b share noise (annotator): this margin is a lower bound; certify --jointly gives that of
+    just this selection.
     """
     there = {
         entry.id: [name for name in entry.blocks if name in held]
         for entry in problem.noise
         if entry.covariance is not None
     }
-    shared = [_sharing(entry, names) for entry, names in there.items() if names]
+    shared = [f"{' and '.join(names)} share noise ({entry})" for entry, names in there.items() if len(names) > 1]
     if not shared:
         return ""
     if verb == "certify":
-        bound = (
-            "this margin is a lower bound that holds whatever else is bought; certify --jointly gives that of just this"
-            " selection."
-        )
+        bound = "this margin is a lower bound; certify --jointly gives that of just this selection."
     else:
         bound = (
             f"margins are lower bounds here, and what is best for them need not be best; {verb} --jointly tries every"
@@ -425,18 +401,9 @@ def shared_words(problem: Problem, held: Collection[str], *, verb: str = "certif
     return f"{'; '.join(shared)}: {bound}"
 
 
-def _sharing(entry: str, names: list[str]) -> str:
-    if len(names) == 1:
-        return f"{names[0]} shares noise with what is not held ({entry})"
-    return f"{' and '.join(names)} share noise ({entry})"
-
-
-def _one_block(problem: Problem, entry: SharedNoise, held: list[str]) -> Relation | Anchor:
+def _one_block(problem: Problem, entry: SharedNoise, held: list[str], suspects: Collection[str]) -> Relation | Anchor:
     """The held blocks of an entry as one, with the part of the covariance that is theirs."""
-    from rrf_design.premise import Premise
-
     blocks = [problem.block_by_id[name] for name in held]
-    suspects = Premise.of(problem).suspects
     for block in blocks:
         if block.weight != 1.0 or block.uncertainty > 0.0 or block.id in suspects:
             raise InputError(

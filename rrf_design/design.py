@@ -9,6 +9,7 @@ nothing: the margin is the one that a repair rests on (`rrf_design.premise`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
@@ -56,6 +57,7 @@ class Design:
         blocks: Mask,
         *,
         unread: Mask | None = None,
+        lost: Mask | None = None,
         selected: tuple[str, ...] | None = None,
     ) -> None:
         self.structure, self._selected = structure, selected
@@ -66,6 +68,10 @@ class Design:
         waiting = structure.touches @ (~nodes).astype(np.int64) > 0
         self.blocks: Mask = blocks & ~waiting
         """(blocks,): owned or bought, with all their nodes asked."""
+        self.lost: Mask = np.zeros_like(blocks) if lost is None else lost & ~waiting
+        """(blocks,): the same, and nothing came of it: no rows, but what they are marked with
+        counts.
+        """
         self.nodes.setflags(write=False)
         self.blocks.setflags(write=False)
         self.unread.setflags(write=False)
@@ -77,19 +83,19 @@ class Design:
 
     @property
     def key(self) -> bytes:
-        return np.packbits(np.concatenate([self.nodes, self.blocks, self.unread])).tobytes()
+        return np.packbits(np.concatenate([self.nodes, self.blocks, self.unread, self.lost])).tobytes()
 
     def of(self, structure: Structure) -> Design:
         """The same nodes and blocks of another structure with the same names: the problem with or
         without its noise.
         """
-        return Design(structure, self.nodes, self.blocks, unread=self.unread, selected=self._selected)
+        return Design(structure, self.nodes, self.blocks, unread=self.unread, lost=self.lost, selected=self._selected)
 
     def over(self, nodes: Mask) -> Design:
         """The design over some of its nodes only, with the rows that it has there: blocks stay that
         reach beyond them.
         """
-        result = Design(self.structure, self.nodes, self.blocks, unread=self.unread & nodes)
+        result = Design(self.structure, self.nodes, self.blocks, unread=self.unread & nodes, lost=self.lost)
         result.nodes = self.nodes & nodes
         result.nodes.setflags(write=False)
         return result
@@ -99,13 +105,13 @@ class Design:
         """The rows and columns of the design, without targets that mean anything (`slice` has those
         of a problem).
         """
-        return self.structure.operator.restrict(self.blocks, self.nodes)
+        return self.structure.operator.holding(self.blocks, self.nodes, lost=self.lost)
 
     @cached_property
     def promised(self) -> Operator:
         """The operator with a column for every delivered node, also where nothing measures it."""
         return (
-            self.structure.operator.restrict(self.blocks, self._columns)
+            self.structure.operator.holding(self.blocks, self._columns, lost=self.lost)
             if self._columns is not self.nodes
             else self.operator
         )
@@ -120,7 +126,7 @@ class Design:
         """The operator of a problem of this structure, its own targets included, over what
         `promised` is over.
         """
-        return problem.whole.restrict(self.blocks, self._columns)
+        return problem.whole.holding(self.blocks, self._columns, lost=self.lost)
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -210,8 +216,41 @@ class Design:
         return Standing(wanted, found.k, found.lower, self.robust_lower(found), self.radius(problem, noise))
 
     def energies(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
-        """‖C_j h‖² of every block of the structure, held or not; see `Structure.energies`."""
-        return self.structure.energies(direction)
+        """‖C_j h‖² of every block of the structure: of those that are held, and of each other one
+        where it were held, too; see `Structure.energies`.
+        """
+        found = self.structure.energies(direction)
+        sharing = self.structure.operator.sharing
+        if sharing is None:
+            return found
+        raised = sharing.least(self.blocks, self.nodes)
+        return {name: energy / by for (name, energy), by in zip(found.items(), raised.tolist(), strict=True)}
+
+    def image(self, energies: Mapping[str, float]) -> float:
+        """‖Bh‖² of the design, from the energy that every block of the structure has by itself."""
+        structure = self.structure
+        alone = np.array([energies[name] for name in structure.operator.block_ids])
+        sharing = structure.operator.sharing
+        raised = 1.0 if sharing is None else sharing.raised(self.blocks[None], self.nodes[None])[0]
+        return float((alone / raised)[self.blocks].sum())
+
+    def ceiling(self, more: Design) -> float:
+        """No design between this one and a larger one has a margin above this on the nodes of this
+        one: its rows and those of the larger, diluted as little as may be.
+        """
+        structure, sharing = self.structure, self.structure.operator.sharing
+        declared = structure.operator.premise.declared
+        if sharing is None and not (declared and (declared.rates or declared.marked)):
+            return float(more.over(self.nodes).margin().upper)
+        from rrf_design.premise import protected, protected_unread
+
+        raised = np.ones(len(self.blocks)) if sharing is None else sharing.least(self.blocks, self.nodes)
+        rows = structure.operator.restrict(more.blocks, self.nodes).weighed(raised[more.blocks] ** -0.5)
+        right = replace(self.operator.premise, wrong_checks=0)
+        if not self.unread.any():
+            return float(protected(rows, structure.k, premise=right).solved.upper)
+        gone = np.flatnonzero(self.unread[self.nodes]).tolist()
+        return float(protected_unread(rows, structure.k, unread=gone, premise=right).solved.upper)
 
     def shares(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
         """How much of a direction's squared length each node carries that carries any; adds up to

@@ -12,7 +12,7 @@ it beforehand. And where all answers may be off a little (`tail`: e = e_k + r, â
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import fsum, hypot, inf, log, sqrt
@@ -22,7 +22,7 @@ import numpy as np
 
 from rrf_design.checker.noise import AnswerNoise, NoiseKind, NoiseRadius, joint_confidence, radius
 from rrf_design.errors import InputError
-from rrf_design.rows import LARGEST_ENTRY, estimate_confidence, family_scale, raised_scatter
+from rrf_design.rows import LARGEST_ENTRY, NOTHING_SHARED, estimate_confidence
 
 if TYPE_CHECKING:
     from rrf_design.blocks import Anchor
@@ -212,8 +212,8 @@ def radius_of(problem: Problem, operator: Operator, noise: Noise | None = None) 
 
 
 def _estimates(problem: Problem, operator: Operator) -> float | None:
-    there = [name for name in problem.estimated if name in operator.block_index or name in operator.node_index]
-    return joint_confidence(*[estimate_confidence(problem)] * len(there)) if there else None
+    count = operator.held.estimates
+    return joint_confidence(*[estimate_confidence(problem, count)] * count) if count else None
 
 
 def _level(problem: Problem, given: Noise) -> float:
@@ -228,7 +228,7 @@ def _answers(problem: Problem, operator: Operator, given: Noise) -> AnswerNoise 
     if not known:
         return None
     deviations = {
-        name: (node.sigma or 0.0) * sqrt(raised_scatter(problem, node) / node.repeats) * (1 + 1e-15)
+        name: (node.sigma or 0.0) * sqrt(operator.held.inflation.get(name, 1.0) / node.repeats) * (1 + 1e-15)
         for name, node in known.items()
     }
     scales = np.concatenate(
@@ -265,11 +265,11 @@ def _rows(problem: Problem, operator: Operator, given: Noise, *, scattered: bool
         if not noisy:
             return NoiseRadius(NoiseKind.NONE, None, rows=height)
         blocks = tuple(operator.block_ids[j] for j in noisy)
-        sigma = max(_deviation(problem, name) for name in blocks)
+        sigma = max(_deviation(problem, operator, name) for name in blocks)
         height = int(sum(operator.block_offsets[j + 1] - operator.block_offsets[j] for j in noisy))
-        shared = not problem.sharing.isdisjoint(blocks)
+        shared = not operator.held.sharing.isdisjoint(blocks)
     else:  # of every row by itself: c times the variance covers what rows share
-        raised = [problem.dilation[name] for name in problem.sharing if name in operator.block_index]
+        raised = [operator.held.dilation.get(name, 1.0) for name in operator.held.sharing]
         shared, sigma = bool(raised), float(sigma) * sqrt(max(raised, default=1.0)) * (1 + 1e-15 * bool(raised))
     level = _level(problem, given)
     if scattered:  # one statement about rows, two about answers: a third of what may go wrong for each
@@ -286,10 +286,12 @@ def _reach(kind: NoiseKind, sigma: float, rows: int, confidence: float) -> float
     return radius(kind, sigma=sigma, rows=rows, confidence=confidence)
 
 
-def stated_within(problem: Problem, anchor: Anchor, rows: NoiseRadius | None = None) -> float:
-    """How far from the truth the value may be that a check without noise of its own states: what is
-    declared of all rows, unless the check is trusted. `rows`: a radius known better than the
-    problem's.
+def stated_within(
+    problem: Problem, anchor: Anchor, rows: NoiseRadius | None = None, *, held: Iterable[str] = ()
+) -> float:
+    """How far from the truth the value may be that a check without noise of its own states, beside
+    what is owned or `held`: what is declared of all rows, unless the check is trusted. `rows`: a
+    radius known better than the problem's.
     """
     if anchor.trusted:
         return 0.0
@@ -299,7 +301,13 @@ def stated_within(problem: Problem, anchor: Anchor, rows: NoiseRadius | None = N
             reach = _reach(NoiseKind.CHI, float(problem.sigma), dim, _level(problem, Noise()))
     else:
         reach = rows.epsilon if rows.blocks is None else None
-    return 0.0 if not reach else reach / family_scale(problem, anchor) * ROUND_UP
+    if not reach:
+        return 0.0
+    sharing, there, shared = problem.whole.sharing, {anchor.id, *held}, NOTHING_SHARED
+    if sharing is not None:
+        blocks = np.array([block.owned or block.id in there for block in problem.blocks])
+        shared = sharing.of(blocks, np.ones(len(problem.nodes), dtype=bool))
+    return reach / (sqrt(anchor.weight) * shared.factor(anchor.id)) * ROUND_UP
 
 
 def declares_noise(problem: Problem, block: str) -> bool:
@@ -322,16 +330,16 @@ def _shape(asked: NoiseKind | str | None, *, shared: bool) -> NoiseKind:
     return shape
 
 
-def _deviation(problem: Problem, block: str) -> float:
+def _deviation(problem: Problem, operator: Operator, block: str) -> float:
     """The largest standard deviation that any direction of a block's rows has, alone or with
     others.
 
     Whitened rows have variance 1, and w/m of it after weighting; where noise is shared, w in the
     worst direction of all rows together.
     """
-    entry = problem.block_by_id[block]
-    scale = sqrt(entry.weight) if block in problem.sharing else family_scale(problem, entry)
-    return scale * (1 + 1e-15)
+    shared = operator.held
+    dilation = 1.0 if block in shared.sharing else shared.dilation.get(block, 1.0)
+    return sqrt(problem.block_by_id[block].weight / dilation) * (1 + 1e-15)
 
 
 def _field_spread(problem: Problem, operator: Operator, *, amplitude: float | None = None) -> float | None:

@@ -4,8 +4,9 @@
 their shapes. A design is a slice of it (`restrict`, the only slicer), so designs of one problem
 agree to the last bit. Coordinates: with fiber metrics W_i = L Lᵀ the columns stand for h̃_i = Lᵀ
 h_i, so that plain Euclidean length is length in the metric (γ^(W) of the paper). Rows are
-multiplied by sqrt(w/m) and whitened. The target c has residual B z − c = 0 for a valid field z; it
-is NaN for anchors whose value is not known yet.
+multiplied by sqrt(w) and whitened, each block as if it were held alone; a design divides them by
+what its blocks share (`holding`). The target c has residual B z − c = 0 for a valid field z; it is
+NaN for anchors whose value is not known yet.
 """
 
 from __future__ import annotations
@@ -25,9 +26,20 @@ from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.premise import PLAIN, Premise
-from rrf_design.rows import LARGEST_ENTRY, bare_target, block_entries, family_scale, row_whitener, spd_factor
+from rrf_design.rows import (
+    LARGEST_ENTRY,
+    NOTHING_SHARED,
+    Held,
+    Sharing,
+    alone,
+    applied,
+    bare_target,
+    block_entries,
+    spd_factor,
+)
 
 if TYPE_CHECKING:
+    from rrf_design.blocks import Anchor
     from rrf_design.problem import Problem
     from solvers import NodeColumns
 
@@ -61,6 +73,8 @@ class Operator:
     fiber_factors: Mapping[str, Array]  # node id -> L with W = L Lᵀ, only for nodes with a metric
     uncertain: Mapping[str, tuple[str, ...]]  # block id -> all nodes it names, only for blocks with a radius
     premise: Premise = PLAIN  # what fails together, what is delivered, which blocks may be wrong
+    sharing: Sharing | None = None  # of `whole`, where blocks share a weight or noise: what that makes of a design
+    held: Held = NOTHING_SHARED  # of a design: what its rows were divided by for it
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -146,6 +160,37 @@ class Operator:
             premise=self.premise,
         )
 
+    def holding(
+        self, blocks: NDArray[np.bool_], nodes: NDArray[np.bool_], *, lost: NDArray[np.bool_] | None = None
+    ) -> Operator:
+        """The design that holds these blocks over these nodes: what is not held changes nothing in
+        it.
+
+        `lost` are blocks that were bought and could not be had: they have no rows, and their marks
+        count.
+        """
+        part = self.restrict(blocks, nodes)
+        known = part.block_ids if lost is None else (*part.block_ids, *compress(self.block_ids, lost))
+        premise = self.premise.among(known, part.node_ids)
+        held = NOTHING_SHARED if self.sharing is None else self.sharing.of(blocks, nodes)
+        if premise is not self.premise:
+            part = replace(part, premise=premise)
+        if self.sharing is None:
+            return part
+        factors = np.array([held.factor(name) for name in part.block_ids])
+        return replace(part.weighed(factors), sharing=None, held=held)
+
+    def weighed(self, factors: Array) -> Operator:
+        """The same with each block multiplied by a number of its own."""
+        rows = np.repeat(factors, self.heights)
+        matrix = self.matrix.copy()
+        matrix.data *= np.repeat(rows, np.diff(matrix.indptr))
+        return replace(self, matrix=matrix, target=_read_only(self.target * rows))
+
+    def side(self, problem: Problem, block: Relation | Anchor, bare: Array) -> Array:
+        """A right-hand side of a block, weighted and whitened as its rows are."""
+        return applied(alone(problem, block, len(bare)), bare) * self.held.factor(block.id)
+
     def aiming(self, target: Array) -> Operator:
         """The same rows with other targets: what was derived from the rows is kept, so that many
         fields can share it.
@@ -227,14 +272,11 @@ def whole(problem: Problem) -> Operator:
             target.extend(bare_target(block, height))
         except ValueError as error:
             raise InputError(f"{block.title}: {error}") from None
-        factor = family_scale(problem, block)
-        white = row_whitener(problem, block, height)
-        if isinstance(white, float):
-            factor *= white
-        else:
-            dense[top] = white
+        factor = alone(problem, block, height)
+        if not isinstance(factor, float):
+            dense[top] = factor
         heights.append(height)
-        factors.append(factor)
+        factors.append(factor if isinstance(factor, float) else 1.0)
     factor_of_row = np.repeat(factors, heights)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found below, with the name of its block
         entries = np.asarray(values) * factor_of_row[np.asarray(rows)]
@@ -262,6 +304,7 @@ def whole(problem: Problem) -> Operator:
         fiber_factors=metrics,
         uncertain={block.id: block.nodes for block in problem.blocks if block.uncertainty > 0},
         premise=Premise.of(problem),
+        sharing=Sharing(problem) or None,
     )
     _check_finite(problem, result, np.asarray(target))
     return result

@@ -5,7 +5,9 @@ Three things are declared (docs/algorithms.md, facts 19, 29 and 30). Nodes of on
 together, and k counts units. Only *delivered* values must be right: γ_{k,D} = min ‖Bh‖ over h on at
 most 2k units with ‖h_D‖ = 1. And up to a *suspect* blocks may be wrong altogether: the margin is
 then the least one with any 2a of them taken away. `protected` is the one place that chooses the
-computation; whoever has an operator has its premise, and so the right margin.
+computation; whoever has an operator has its premise, and so the right margin. Only what is held
+counts: a mark on a check that nobody bought, or a unit shared with a question that nobody asked,
+changes nothing (`Premise.among`).
 
 `protected_unread` gives the margin of a design some of whose answers were asked but could not be
 read. Nothing is known of an unread answer y_R. Two explanations of the same measurements may fill R
@@ -61,26 +63,46 @@ class Premise:
     """How many of `wrong_checks` are for those: no more are wrong, with probability `sure`."""
     called: str = "answers"
     """What k counts: answers, models or units."""
+    declared: _Declared | None = None
+    """What the file says of every entry, where it says anything: what a design takes its own
+    from.
+    """
 
     @classmethod
     def of(cls, problem: Problem) -> Premise:
-        units = {node.id: node.unit for node in problem.nodes if node.unit is not None}
-        deliver = None if problem.deliver is None else frozenset(problem.deliver)
-        if deliver is not None and len(deliver) == len(problem.nodes):
-            deliver = None
-        suspects = suspects_of(problem)
-        rates = tuple(block.rate for block in problem.blocks if block.rate is not None)
-        rated = tolerated(rates, problem.confidence)
-        wrong = problem.wrong_checks + rated
+        """As if everything were held."""
+        declared = _Declared.of(problem)
+        if declared is None:
+            return PLAIN
+        everything = cls(declared=declared).among(
+            [block.id for block in problem.blocks], [node.id for node in problem.nodes]
+        )
+        if problem.deliver is None or all(node.cost is None for node in problem.nodes):
+            return everything
+        return replace(everything, deliver=frozenset(problem.deliver))  # what is not asked may be missing
+
+    def among(self, blocks: Iterable[str], nodes: Iterable[str]) -> Premise:
+        """The premise of a design that holds these blocks over these nodes: nothing else counts."""
+        declared = self.declared
+        if declared is None:
+            return self
+        blocks, nodes = tuple(blocks), tuple(nodes)
+        units = {name: declared.units[name] for name in nodes if name in declared.units}
         shared = len(set(units.values())) < len(units)
-        return cls(
+        deliver = declared.deliver
+        suspects = declared.suspects(blocks)
+        rates = tuple(declared.rates[name] for name in blocks if name in declared.rates)
+        rated = tolerated(rates, declared.confidence)
+        wrong = declared.wrong_checks + rated
+        return Premise(
             units=units if shared else {},
-            deliver=deliver,
+            deliver=None if deliver is None or deliver == frozenset(nodes) else deliver,
             wrong_checks=wrong if suspects else 0,
             suspects=suspects if wrong else frozenset(),
             rates=rates,
             rated=rated,
-            called=_called(problem, units) if shared else "answers",
+            called=declared.called(nodes) if shared else "answers",
+            declared=declared,
         )
 
     @property
@@ -129,23 +151,62 @@ class Premise:
 PLAIN = Premise()
 
 
-def suspects_of(problem: Problem) -> frozenset[str]:
-    """Blocks that may be wrong: those with `trusted = false` or a rate; where there are none, all
-    that don't say `trusted = true`.
-    """
-    entries = (*problem.blocks, *problem.nonlinear)
-    rated = {block.id for block in problem.blocks if block.rate is not None}
-    marked = frozenset(entry.id for entry in entries if entry.trusted is False or entry.id in rated)
-    return marked or frozenset(entry.id for entry in entries if entry.trusted is not True)
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What the file says of what fails together, what is delivered, which checks may be wrong."""
 
+    units: Mapping[str, str]
+    models: Mapping[str, str | None]
+    deliver: frozenset[str] | None
+    wrong_checks: int
+    confidence: float
+    marked: frozenset[str]
+    """Blocks with `trusted = false` or a rate."""
+    trusted: frozenset[str]
+    """And those with `trusted = true`."""
+    rates: Mapping[str, float]
+    nonlinear: frozenset[str]
+    """Nonlinear relations: held in any case."""
 
-def _called(problem: Problem, units: Mapping[str, str]) -> str:
-    """Models, where units and models are the same partition, and every node names its model; units
-    otherwise.
-    """
-    pairs = {(units.get(node.id, f"\0{node.id}"), node.model) for node in problem.nodes}
-    same = len(pairs) == len({unit for unit, _ in pairs}) == len({model for _, model in pairs})
-    return "models" if same and all(model is not None for _, model in pairs) else "units"
+    @classmethod
+    def of(cls, problem: Problem) -> _Declared | None:
+        """None where every answer is on its own, everything is delivered and every check right."""
+        units = {node.id: node.unit for node in problem.nodes if node.unit is not None}
+        rates = {block.id: block.rate for block in problem.blocks if block.rate is not None}
+        if not (units or rates or problem.wrong_checks or problem.deliver is not None):
+            return None
+        entries = (*problem.blocks, *problem.nonlinear)
+        return cls(
+            units=units,
+            models={node.id: node.model for node in problem.nodes},
+            deliver=None if problem.deliver is None else frozenset(problem.deliver),
+            wrong_checks=problem.wrong_checks,
+            confidence=problem.confidence,
+            marked=frozenset(entry.id for entry in entries if entry.trusted is False or entry.id in rates),
+            trusted=frozenset(entry.id for entry in entries if entry.trusted is True),
+            rates=rates,
+            nonlinear=frozenset(entry.id for entry in problem.nonlinear),
+        )
+
+    def suspects(self, blocks: Iterable[str]) -> frozenset[str]:
+        """Of the blocks that are held, those that may be wrong: the marked ones; where there are
+        none, all that don't say `trusted = true`.
+        """
+        held = self.nonlinear.union(blocks)
+        return held & self.marked or held - self.trusted
+
+    def of_checks(self, blocks: Sequence[str]) -> tuple[Any, ...]:
+        """What is said of these blocks, without their names."""
+        marks = [(name in self.marked, name in self.trusted, self.rates.get(name)) for name in blocks]
+        return self.wrong_checks, self.confidence, marks
+
+    def called(self, nodes: Sequence[str]) -> str:
+        """Models, where units and models are the same partition, and every node names its model;
+        units otherwise.
+        """
+        pairs = {(self.units.get(name, f"\0{name}"), self.models[name]) for name in nodes}
+        same = len(pairs) == len({unit for unit, _ in pairs}) == len({model for _, model in pairs})
+        return "models" if same and all(model is not None for _, model in pairs) else "units"
 
 
 @dataclass(frozen=True, slots=True)

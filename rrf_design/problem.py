@@ -130,22 +130,6 @@ class Problem(Entry):
         return Counter(block.family_name for block in self.blocks)
 
     @cached_property
-    def dilation(self) -> Mapping[str, float]:
-        """By how much the variance of each block must be raised so that shared noise counts as
-        independent; 1 is left out.
-        """
-        from rrf_design.rows import dilations
-
-        return dilations(self)
-
-    @cached_property
-    def sharing(self) -> frozenset[str]:
-        """Ids of the blocks whose noise is declared not to be independent of others'."""
-        named = {name for entry in self.noise for name in entry.blocks}
-        correlated = (block for block in self.blocks if block.correlation is not None)
-        return frozenset(named.union(block.id for block in correlated if self.family_size[block.family_name] > 1))
-
-    @cached_property
     def estimated(self) -> frozenset[str]:
         """Ids of the blocks and nodes whose noise was estimated from repeats."""
         return frozenset(entry.id for entry in (*self.blocks, *self.nodes) if entry.estimated_from is not None)
@@ -157,7 +141,9 @@ class Problem(Entry):
 
     @cached_property
     def whole(self) -> Operator:
-        """The operator of every block over every node; designs are slices of it."""
+        """The rows of every block over every node, each as if it were held alone; designs are
+        slices of it.
+        """
         from rrf_design.operators import whole
 
         return whole(self)

@@ -11,19 +11,24 @@ carry no noise, so any finite weight is right for them: they are kept as rows `E
 as the least noisy one, which is a constraint up to a part in a million of the margin, and never a
 division by zero.
 
-Across blocks each one is whitened by itself, and the variance of all of them is raised by one
+Across blocks each one is whitened by itself, and the variance of all that are held is raised by one
 factor c with R ⪯ c·I, where R is the covariance of their whitened rows together. Noise that counts
-as c times as large in every row, and as independent, then covers what is shared, *whatever part of
-the blocks is held*: BᵀB stays a sum over blocks, margins never fall with a purchase, and no row of
-one block stands in another. Blocks that are bought together anyway can be written as one block with
-its covariance, which loses nothing. For m blocks of which no two are correlated more than ρ, c = 1
-+ (m − 1)ρ: from independence (1) to copies that share one weight (m).
+as c times as large in every row, and as independent, then covers what is shared, and no row of one
+block stands in another. Blocks that are bought together anyway can be written as one block with its
+covariance, which loses nothing. For m blocks of which no two are correlated more than ρ, c = 1 + (m
+− 1)ρ: from independence (1) to copies that share one weight (m).
+
+Only what is held counts: `Sharing` says of any set of blocks by how much each of them is raised.
+What is raised never falls when more is held, so BᵀB is a sum over blocks whose summands may shrink
+with a purchase; of blocks that share nothing they stay what they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from math import inf, nextafter, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,7 +41,6 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.blocks import SharedNoise
-    from rrf_design.field import Node
     from rrf_design.problem import Problem
 
 Array = NDArray[np.float64]
@@ -148,28 +152,19 @@ def bare_target(block: Relation | Anchor, rows: int) -> tuple[float, ...]:
     return (value,) * rows
 
 
-def family_scale(problem: Problem, block: Relation | Anchor) -> float:
-    """sqrt(w/c): what the rows of a block are multiplied with; c = m in a family of m copies
-    (`rrf_design.rows`).
+def alone(problem: Problem, block: Relation | Anchor, rows: int) -> float | Array:
+    """What the bare rows of a block are multiplied with where nothing is held that shares with it:
+    one number, or a matrix where they are correlated.
     """
-    return sqrt(block.weight / problem.dilation.get(block.id, 1.0))
-
-
-def whitener(problem: Problem, block: Relation | Anchor, rows: int) -> Array | None:
-    """Matrix that whitens the rows of a block (None: nothing to do), with shrinkage and floor
-    applied.
-    """
-    white = row_whitener(problem, block, rows)
-    if isinstance(white, float):
-        return None if white == 1.0 else white * np.eye(rows)
-    return white
+    return row_whitener(problem, block, rows) * sqrt(block.weight)
 
 
 def row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float | Array:
-    """What whitens the rows of a block: one number, or a matrix where they are correlated."""
-    larger = raised(problem, block, rows)
+    """What whitens the rows of a block by themselves, with shrinkage and floor applied: one number,
+    or a matrix where they are correlated.
+    """
     if block.sigma is not None:
-        return 1.0 / (max(block.sigma, sqrt(problem.variance_floor)) * sqrt(larger))
+        return 1.0 / max(block.sigma, sqrt(problem.variance_floor))
     if block.metric is not None:
         if isinstance(block.metric, float):
             return sqrt(block.metric)
@@ -177,55 +172,247 @@ def row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float
     if block.covariance is None:
         return 1.0
     covariance = _checked_covariance(block.covariance, rows=rows, where=block.title)
-    white = whitening(covariance, tau=problem.shrinkage, floor=problem.variance_floor, where=block.title)
-    return white if larger == 1.0 else white / sqrt(larger)
+    return whitening(covariance, tau=problem.shrinkage, floor=problem.variance_floor, where=block.title)
 
 
-def raised(problem: Problem, block: Relation | Anchor, rows: int) -> float:
-    """What a variance that was only estimated is multiplied with: 1 where it is declared as known.
+def applied(factor: float | Array, rows: Array) -> Array:
+    """Bare rows, or their right-hand side, multiplied with what `alone` gives."""
+    return np.asarray(factor * rows if isinstance(factor, float) else factor @ rows)
 
-    All estimates together may be too small in half of what the problem's confidence leaves; the
-    other half is for the noise itself.
+
+def estimate_confidence(problem: Problem, estimates: int) -> float:
+    """With which each of so many estimates must hold, so that all do with half of what may go
+    wrong; the other half is for the noise itself.
     """
-    if block.estimated_from is None:
-        return 1.0
-    if block.covariance is not None and problem.shrinkage > 0.0:  # Σ ⪯ cΣ̂ says nothing of what is shrunk
-        raise InputError(f"{block.title}: estimated_from raises the estimate itself; leave shrinkage out")
+    return 1.0 - (1.0 - problem.confidence) / (2 * max(estimates, 1))
+
+
+@lru_cache(maxsize=4096)
+def _inflation(rows: int, repeats: int, confidence: float) -> float:
+    return inflation(rows=rows, repeats=repeats, confidence=confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the blocks and nodes that are held share, and what that costs them."""
+
+    dilation: Mapping[str, float] = field(default_factory=dict)
+    """Block to c: its variance is raised so much that noise, or a weight, which it shares with
+    others that are held counts as its own; 1 is left out.
+    """
+    sharing: frozenset[str] = frozenset()
+    """Blocks whose noise is declared not to be independent of that of others that are held."""
+    inflation: Mapping[str, float] = field(default_factory=dict)
+    """Block or node whose variance was only estimated: what the estimate is multiplied with."""
+    together: Mapping[str, int] = field(default_factory=dict)
+    """And from the repeats of how many rows that are held the estimate of a block is."""
+
+    @property
+    def estimates(self) -> int:
+        """How many blocks and nodes have noise that was estimated from repeats."""
+        return len(self.inflation)
+
+    def factor(self, name: str) -> float:
+        """What the rows of a block are multiplied with for it."""
+        return 1.0 / sqrt(self.dilation.get(name, 1.0) * self.inflation.get(name, 1.0))
+
+
+NOTHING_SHARED = Held()
+
+
+@dataclass(frozen=True, slots=True)
+class SharingGroup:
+    """Blocks that are raised by how many of them are held: a family, or noise with a correlation.
+
+    Where noise has a covariance it also matters which of them are.
+    """
+
+    members: NDArray[np.int64]
+    """Places of the blocks."""
+    correlation: float = 1.0
+    noise: bool = False
+    """Whether it is noise that is declared shared; else a weight."""
+    covariance: JointCovariance | None = None
+
+    def raised(self, held: NDArray[np.bool_]) -> Array:
+        """(designs,): c of the members that are held, of (designs, members) masks."""
+        if self.covariance is None:
+            table = np.array([1.0, *(correlated(m, self.correlation) for m in range(1, len(self.members) + 1))])
+            return np.asarray(table[held.sum(axis=1)])
+        patterns, which = np.unique(held, axis=0, return_inverse=True)
+        return np.array([self.covariance.largest(pattern) for pattern in patterns])[which.ravel()]
+
+
+@dataclass(frozen=True, slots=True)
+class JointCovariance:
+    """The noise of several blocks together, and what whitens each of them by itself."""
+
+    declared: Array
+    left: Array
+    spans: tuple[range, ...]
+    """Rows of each block."""
+
+    @classmethod
+    def of(cls, problem: Problem, entry: SharedNoise) -> JointCovariance:
+        where = f"noise {entry.id!r}"
+        blocks = [problem.block_by_id[name] for name in entry.blocks]
+        heights = [block_height(problem, block) for block in blocks]
+        ends = np.cumsum([0, *heights]).tolist()
+        spans = tuple(range(start, start + height) for start, height in zip(ends, heights, strict=False))
+        declared = _checked_covariance(entry.covariance, rows=ends[-1], where=where)
+        left = np.zeros_like(declared)
+        for block, span in zip(blocks, spans, strict=True):
+            part = slice(span.start, span.stop)
+            if not np.allclose(_own_covariance(block, len(span)), declared[part, part], rtol=1e-9, atol=0.0):
+                raise InputError(f"{where}: its covariance of {block.title} is not what that block declares")
+            left[part, part] = applied(row_whitener(problem, block, len(span)), np.eye(len(span)))
+        return cls(declared, left, spans)
+
+    def whitened(self, held: Sequence[bool] | NDArray[np.bool_]) -> tuple[Array, float]:
+        """R, the covariance of the rows of some blocks, each whitened by itself; and how far
+        rounding can have moved its eigenvalues: much where one of them is nearly singular.
+        """
+        rows = [row for span, there in zip(self.spans, held, strict=True) if there for row in span]
+        declared, left = self.declared[np.ix_(rows, rows)], self.left[np.ix_(rows, rows)]
+        whole = left @ declared @ left.T
+        sizes = abs(left) @ abs(declared) @ abs(left).T
+        rounding = 4.0 * len(declared) * float(np.finfo(float).eps) * float(sizes.sum(axis=1).max(initial=0.0))
+        return np.asarray(whole / 2 + whole.T / 2), rounding
+
+    def largest(self, held: NDArray[np.bool_]) -> float:
+        """A hair above the largest eigenvalue of R, so that the verifier can prove it."""
+        if held.sum() < 2:
+            return 1.0
+        together, rounding = self.whitened(held)
+        return max(1.0, float(np.linalg.eigvalsh(together)[-1]) * (1 + 1e-12 * len(together)) + rounding)
+
+
+class Sharing:
+    """What the blocks of a problem have in common, so that the rows of one depend on which others
+    are held: a weight, noise, or the confidence with which estimates hold together.
+
+    Never changes after construction.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        place = {block.id: j for j, block in enumerate(problem.blocks)}
+        self.blocks = tuple(place)
+        families: dict[str, list[int]] = {}
+        for block in problem.blocks:
+            if block.family is not None and problem.family_size[block.family_name] > 1:
+                families.setdefault(block.family_name, []).append(place[block.id])
+        self.counted: list[SharingGroup] = []
+        for members in families.values():
+            rho = problem.blocks[members[0]].correlation
+            self.counted.append(SharingGroup(np.array(members), 1.0 if rho is None else rho, noise=rho is not None))
+        self._noise: dict[str, SharedNoise] = {}
+        for entry in problem.noise:
+            members = [place[name] for name in entry.blocks]
+            self._noise.update(dict.fromkeys(entry.blocks, entry))
+            if entry.correlation is not None:
+                self.counted.append(SharingGroup(np.array(members), entry.correlation, noise=True))
+            else:
+                joint = JointCovariance.of(problem, entry)
+                self.counted.append(SharingGroup(np.array(members), noise=True, covariance=joint))
+        self.estimated = tuple(place[block.id] for block in problem.blocks if block.estimated_from is not None)
+        self.scattered = tuple(i for i, node in enumerate(problem.nodes) if node.estimated_from is not None)
+        if self.estimated and problem.shrinkage > 0.0:
+            for j in self.estimated:
+                if problem.blocks[j].covariance is not None:  # Σ ⪯ cΣ̂ says nothing of what is shrunk
+                    title = problem.blocks[j].title
+                    raise InputError(f"{title}: estimated_from raises the estimate itself; leave shrinkage out")
+        if self.estimated or self.scattered:  # everything held asks most of an estimate: is there enough for it?
+            self.of(np.ones(len(place), dtype=bool), np.ones(len(problem.nodes), dtype=bool))
+
+    @cached_property
+    def signature(self) -> str:
+        """What tells it from the sharing of other problems."""
+        groups = [(g.members.tolist(), g.correlation, g.noise) for g in self.counted]
+        joint = [(g.covariance.declared.tolist(), g.covariance.left.tolist()) for g in self.counted if g.covariance]
+        blocks, nodes = self._problem.blocks, self._problem.nodes
+        repeats = [(j, blocks[j].estimated_from) for j in self.estimated]
+        scattered = [(i, nodes[i].dim, nodes[i].estimated_from) for i in self.scattered]
+        return repr((groups, joint, repeats, scattered, self._problem.confidence))
+
+    def __bool__(self) -> bool:
+        return bool(self.counted or self.estimated or self.scattered)
+
+    @cached_property
+    def _heights(self) -> dict[int, int]:
+        return {j: block_height(self._problem, self._problem.blocks[j]) for j in self.estimated}
+
+    def of(self, blocks: NDArray[np.bool_], nodes: NDArray[np.bool_]) -> Held:
+        """What these blocks share where these nodes are asked."""
+        if not self:
+            return NOTHING_SHARED
+        dilation, sharing = dict[str, float](), set[str]()
+        for group in self.counted:
+            there = blocks[group.members]
+            if there.sum() > 1:
+                names = [self.blocks[j] for j in group.members[there]]
+                sharing.update(names if group.noise else ())
+                raised = float(group.raised(there[None])[0])
+                dilation.update(dict.fromkeys(names, raised) if raised != 1.0 else {})
+        together = {self.blocks[j]: self._together(j, blocks) for j in self.estimated if blocks[j]}
+        scattered = [self._problem.nodes[i] for i in self.scattered if nodes[i]]
+        confidence = estimate_confidence(self._problem, len(together) + len(scattered))
+        inflations = {name: self._inflated(name, rows, confidence) for name, rows in together.items()}
+        for node in scattered:
+            inflations[node.id] = _inflated(f"node {node.id!r}", node.dim, node.estimated_from or 0, confidence)
+        return Held(dilation, frozenset(sharing), inflations, together)
+
+    def _together(self, j: int, blocks: NDArray[np.bool_]) -> int:
+        """How many rows that are held were estimated together with those of a block: its own, or
+        all of the blocks whose covariance is one estimate.
+        """
+        block = self._problem.blocks[j]
+        entry = self._noise.get(block.id)
+        if entry is not None and entry.estimated_from is not None:
+            there = [i for i in self.estimated if blocks[i] and self._noise.get(self.blocks[i]) is entry]
+            if len(there) > 1:
+                return sum(self._heights[i] for i in there)
+        return 1 if block.sigma is not None else self._heights[j]
+
+    def _inflated(self, name: str, rows: int, confidence: float) -> float:
+        block = self._problem.block_by_id[name]
+        return _inflated(block.title, rows, block.estimated_from or 0, confidence)
+
+    def raised(self, blocks: NDArray[np.bool_], nodes: NDArray[np.bool_]) -> Array:
+        """(designs, blocks): what the variance of each block that is held is raised by.
+
+        Of (designs, blocks) and (designs, nodes) masks.
+        """
+        result = np.ones(blocks.shape)
+        for group in self.counted:
+            result[:, group.members] = group.raised(blocks[:, group.members])[:, None]
+        if self.estimated:
+            for row, held, asked in zip(result, blocks, nodes, strict=True):
+                known = self.of(held, asked).inflation
+                for j in self.estimated:
+                    row[j] *= known.get(self.blocks[j], 1.0)
+        return result
+
+    def least(self, blocks: NDArray[np.bool_], nodes: NDArray[np.bool_]) -> Array:
+        """(blocks,): what each is raised by at least, where these are held and it is, too."""
+        result = np.ones(len(blocks))
+        loose = np.unique([j for group in self.counted for j in group.members] + list(self.estimated)).astype(np.int64)
+        if len(loose):
+            held = np.repeat(blocks[None], len(loose), axis=0)
+            held[np.arange(len(loose)), loose] = True
+            asked = np.repeat(nodes[None], len(loose), axis=0)
+            result[loose] = self.raised(held, asked)[np.arange(len(loose)), loose]
+        return result
+
+
+def _inflated(title: str, rows: int, repeats: int, confidence: float) -> float:
+    """What a variance that was only estimated is multiplied with, so that it is large enough with
+    this confidence.
+    """
     try:
-        return inflation(
-            rows=estimated_rows(problem, block, rows),
-            repeats=block.estimated_from,
-            confidence=estimate_confidence(problem),
-        )
+        return _inflation(rows, repeats, confidence)
     except InputError as error:
-        raise InputError(f"{block.title}: {error}") from None
-
-
-def raised_scatter(problem: Problem, node: Node) -> float:
-    """The same for the variance of a node's answers: σ² bounds that of every direction of its
-    coordinates.
-    """
-    if node.estimated_from is None:
-        return 1.0
-    try:
-        return inflation(rows=node.dim, repeats=node.estimated_from, confidence=estimate_confidence(problem))
-    except InputError as error:
-        raise InputError(f"node {node.id!r}: {error}") from None
-
-
-def estimated_rows(problem: Problem, block: Relation | Anchor, rows: int) -> int:
-    """How many rows were estimated together with those of a block: its own, or all of the blocks
-    whose covariance is one estimate.
-    """
-    for entry in problem.noise:
-        if entry.estimated_from is not None and block.id in entry.blocks:
-            return len(entry.covariance or ())
-    return 1 if block.sigma is not None else rows
-
-
-def estimate_confidence(problem: Problem) -> float:
-    """With which each estimate must hold, so that all do with half of what may go wrong."""
-    return 1.0 - (1.0 - problem.confidence) / (2 * max(len(problem.estimated), 1))
+        raise InputError(f"{title}: {error}") from None
 
 
 def _own_covariance(block: Relation | Anchor, rows: int) -> Array:
@@ -317,60 +504,6 @@ def correlated(members: int, correlation: float) -> float:
     """1 + (m − 1)ρ: c of m blocks of which no two are correlated more than ρ."""
     exactly = 1 + (members - 1) * Fraction(correlation)
     return nextafter(float(exactly), inf) if float(exactly) < exactly else float(exactly)
-
-
-def dilations(problem: Problem) -> dict[str, float]:
-    """c of every block whose noise, or weight, is shared; blocks of their own are left out."""
-    result = {}
-    for block in problem.blocks:
-        members = problem.family_size[block.family_name]
-        if members > 1:
-            result[block.id] = correlated(members, 1.0 if block.correlation is None else block.correlation)
-    for entry in problem.noise:
-        result.update(dict.fromkeys(entry.blocks, dilation(problem, entry, entry.blocks)))
-    return result
-
-
-def dilation(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> float:
-    """c of some of the blocks of an entry, by themselves."""
-    if entry.correlation is not None:
-        return correlated(len(held), entry.correlation)
-    together, rounding = _whitened(problem, entry, held)
-    # a hair above the largest eigenvalue, so that the verifier can prove it
-    return max(1.0, float(np.linalg.eigvalsh(together)[-1]) * (1 + 1e-12 * len(together)) + rounding)
-
-
-def whitened_covariance(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> Array:
-    """R: the covariance of the rows of some blocks of an entry, each block whitened by itself."""
-    return _whitened(problem, entry, held)[0]
-
-
-def _whitened(problem: Problem, entry: SharedNoise, held: Sequence[str]) -> tuple[Array, float]:
-    """R, and how far rounding can have moved its eigenvalues: much where a block's own covariance
-    is nearly singular.
-    """
-    where = f"noise {entry.id!r}"
-    blocks = [problem.block_by_id[name] for name in entry.blocks]
-    heights = [block_height(problem, block) for block in blocks]
-    ends = np.cumsum([0, *heights])
-    declared = _checked_covariance(entry.covariance, rows=int(ends[-1]), where=where)
-    left = np.zeros_like(declared)
-    kept: list[int] = []
-    for block, height, start in zip(blocks, heights, ends, strict=False):
-        part = slice(int(start), int(start) + height)
-        if not np.allclose(_own_covariance(block, height), declared[part, part], rtol=1e-9, atol=0.0):
-            raise InputError(f"{where}: its covariance of {block.title} is not what that block declares")
-        white = whitener(problem, block, height)
-        left[part, part] = np.eye(height) if white is None else white
-        kept += range(part.start, part.stop) if block.id in held else ()
-    if (
-        entry.estimated_from is not None
-    ):  # Σ ⪯ aΣ̂ holds for all the rows together, and each block was raised by the same a
-        declared = declared * raised(problem, blocks[0], heights[0])
-    whole = left @ declared @ left.T
-    sizes = (abs(left) @ abs(declared) @ abs(left).T)[np.ix_(kept, kept)]
-    rounding = 4.0 * len(declared) * float(np.finfo(float).eps) * float(sizes.sum(axis=1).max(initial=0.0))
-    return np.asarray((whole / 2 + whole.T / 2)[np.ix_(kept, kept)]), rounding
 
 
 def _rounding(matrix: Array) -> float:

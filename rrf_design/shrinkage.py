@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.derive import shared_words
 from rrf_design.errors import InputError
-from rrf_design.rows import raised, raised_scatter
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem, Selection
@@ -97,17 +96,9 @@ def raised_noise(problem: Problem, select: Selection = None) -> tuple[RaisedNois
     """
     if not problem.estimated:
         return ()
-    operator = problem.design(select).operator
-    found = []
-    for name, height in zip(operator.block_ids, operator.heights.tolist(), strict=True):
-        block = problem.block_by_id[name]
-        if block.estimated_from is not None:
-            found.append(RaisedNoise(name, block.estimated_from, raised(problem, block, height)))
-    for name in operator.node_ids:
-        node = problem.node_by_id[name]
-        if node.estimated_from is not None:
-            found.append(RaisedNoise(name, node.estimated_from, raised_scatter(problem, node)))
-    return tuple(found)
+    entries = {**problem.block_by_id, **problem.node_by_id}
+    known = problem.design(select).operator.held.inflation
+    return tuple(RaisedNoise(name, entries[name].estimated_from or 0, by) for name, by in known.items())
 
 
 def raised_words(problem: Problem, select: Selection = None, *, k: int | None = None) -> str:

@@ -10,6 +10,7 @@ structure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -80,13 +81,51 @@ class Structure:
         return sparse.csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=shape)
 
     @cached_property
+    def least(self) -> NDArray[np.float64]:
+        """(blocks,): what the variance of each is raised by at least, in any design that holds it:
+        for what it shares with what is owned (`rrf_design.rows.Sharing`).
+        """
+        sharing = self.operator.sharing
+        waiting = self.touches @ (~self.given).astype(np.int64) > 0
+        return np.ones(len(self.owned)) if sharing is None else sharing.least(self.owned & ~waiting, self.given)
+
+    @cached_property
+    def additive(self) -> bool:
+        """Whether BᵀB is a sum over blocks: none shares a weight or noise with one on sale.
+
+        Else a margin may fall with a purchase.
+        """
+        sharing = self.operator.sharing
+        return sharing is None or bool(np.array_equal(self.least, sharing.raised(*self._everything)[0]))
+
+    @property
+    def _everything(self) -> tuple[Mask, Mask]:
+        return np.ones((1, len(self.owned)), dtype=bool), np.ones((1, len(self.given)), dtype=bool)
+
+    def ends(self) -> tuple[Operator, Operator]:
+        """Rows such that the noise of every design lies between theirs: what is owned, and
+        everything; diluted as much as may be, and as little.
+        """
+        low, high = self.holding(), self.selecting("all").operator
+        sharing = self.operator.sharing
+        if self.additive or sharing is None:
+            return low.operator, high
+        worn = sharing.raised(*self._everything)[0][low.blocks]
+        owned = replace(low.operator, matrix=self.operator.restrict(low.blocks, low.nodes).weighed(worn**-0.5).matrix)
+        loose = replace(high, matrix=self.operator.weighed(self.least**-0.5).matrix)
+        return (
+            replace(owned, held=replace(low.operator.held, dilation=high.held.dilation)),
+            replace(loose, held=replace(high.held, dilation={})),
+        )
+
+    @cached_property
     def key(self) -> str:
         """See `structure_key`."""
         return structure_key(self._example)
 
     def energies(self, direction: Mapping[str, Collection[float]]) -> dict[str, float]:
-        """‖C_j h‖² of every block, owned or not, for a direction given by node id and zero
-        elsewhere.
+        """‖C_j h‖² of every block by itself, owned or not, for a direction given by node id and
+        zero elsewhere.
 
         What rounding leaves of nothing (below 1e-18 of ‖C_j‖²) is 0: that block is blind to the
         direction.
@@ -129,8 +168,8 @@ class Structure:
         from rrf_design.design import Design
 
         nodes = self._with_all_read(self.given | self.node_mask(held))
-        blocks = (self.owned | self.block_mask(held)) & ~self.block_mask(failed)
-        return Design(self, nodes, blocks, unread=self.node_mask(failed))
+        blocks, gone = self.owned | self.block_mask(held), self.block_mask(failed)
+        return Design(self, nodes, blocks & ~gone, unread=self.node_mask(failed), lost=blocks & gone)
 
     def selecting(self, select: Selection = None) -> Design:
         """The design of what is owned plus what is selected, with the queries that the selected

@@ -160,8 +160,8 @@ class Candidates:
         key = self._key(held, failed)
         if key not in self._margins:
             there = self._holding(*key)
-            small = int(there.nodes.sum()) <= SMALL
-            if not self._incremental or small or there.empty or there.unread.any() or not self.full.premise.plain:
+            tracked = self.full.premise.plain and self.full.sharing is None and int(there.nodes.sum()) > SMALL
+            if not self._incremental or not tracked or there.empty or there.unread.any():
                 found = there.margin()
             else:
                 known = ("tracked", there.key)
@@ -307,8 +307,27 @@ class Candidates:
         return (*nodes, *self.problem.on_sale)
 
     def energies(self, witness: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
-        """‖C_j h‖² for every block of the problem, h zero outside the witness."""
+        """‖C_j h‖² for every block of the problem by itself, h zero outside the witness."""
         return self.structure.energies(witness)
+
+    def gain(
+        self, names: Collection[str], held: Collection[str], failed: Collection[str], energies: Mapping[str, float]
+    ) -> float:
+        """What buying these adds to ‖Bh‖², less what it takes away from blocks that share with
+        them.
+        """
+        if self.full.sharing is None:
+            return sum(energies[block] for block in self.wakes(names, held))
+        after = self._holding({*held, *names}, failed)
+        return after.image(energies) - self._holding(held, failed).image(energies)
+
+    def may_lower(self, names: Collection[str]) -> bool:
+        """Whether the margin may fall when these are bought: with new nodes, where blocks dilute
+        each other, and where marks decide which checks may be wrong.
+        """
+        declared = self.full.premise.declared
+        marked = declared is not None and bool(declared.rates or declared.marked)
+        return marked or not self.structure.additive or any(name in self.problem.node_by_id for name in names)
 
     def wakes(self, names: Collection[str], held: Collection[str]) -> list[str]:
         """Blocks whose rows begin to count when `names` are bought: these, and owned ones that
@@ -330,4 +349,4 @@ class Candidates:
         fresh = frozenset(name for offer in offers for name in offer.names)
         present = self._holding(held, failed)
         everything = self._holding({*held, *fresh}, failed)
-        return float(everything.over(present.nodes).margin().upper)
+        return present.ceiling(everything)

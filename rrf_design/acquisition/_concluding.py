@@ -106,13 +106,15 @@ def _joined(fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
     found = _repair(design, state, engine)
-    node = sole_delivered(design.problem)
+    node = sole_delivered(design.problem, _bought(state))
     if Verdict(found["verdict"]) is Verdict.CHECKED or node is None:
         return found
     for anchor in design.problem.anchors:
         entry = state.settled.get(anchor.id)
-        if entry is not None and entry.ok and entry.value is not None and decides(design.problem, anchor, node):
-            within = stated_within(design.problem, anchor)
+        if entry is None or not entry.ok or entry.value is None:
+            continue
+        if decides(design.problem, anchor, node, held=_bought(state)):
+            within = stated_within(design.problem, anchor, held=_bought(state))
             premise = {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor, within)}
             others = {other.id: None for other in design.problem.nodes}
             wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
@@ -139,22 +141,24 @@ def stated(design: Candidates, state: ItemState) -> dict[str, tuple[float, ...]]
 def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node: str) -> dict[str, Any]:
     """The document where checks that may be wrong, but not all of them, state one value."""
     problem = design.problem
-    told = agreed(problem, stated(design, state), node)
+    held = _bought(state)
+    told = agreed(problem, stated(design, state), node, held=held)
     if told is None:
         return found
     value, asked = told
-    within = max(stated_within(problem, anchor) for anchor in suspect_statements(problem, node))
+    stating = suspect_statements(problem, node, held=held)
+    within = max(stated_within(problem, anchor, held=held) for anchor in stating)
     if problem.delta is not None and within > problem.delta:
         return found
     others = {other.id: None for other in problem.nodes}
     why = (
-        f"{quorum(problem)} checks of which not all can be wrong state the value; what was answered is"
+        f"{quorum(problem, held)} checks of which not all can be wrong state the value; what was answered is"
         f" {found['verdict']}: {found['reason']}"
     )
     return {
         **found,
         "verdict": Verdict.CONSISTENT.value,
-        "assumes": agreed_premise(problem, asked) + noise_words(within),
+        "assumes": agreed_premise(problem, asked, held) + noise_words(within),
         "repaired": {**others, node: list(value)},
         "support": [],
         "alternatives": [],
@@ -206,10 +210,15 @@ def finished_problem(design: Candidates, state: ItemState) -> tuple[Problem, tup
     unknown = {a.id for a in design.problem.anchors if a.value is None and a.id not in state.settled and a.owned}
     repeated = design.asked(state.held, state.failed)
     said = {name: value for name, value in state.values(Buys.ANCHOR).items() if name in repeated.block_by_id}
-    problem = realised(repeated, failed=failed | unknown, values=said)
+    problem = realised(repeated, failed=failed | unknown, values=said, held=_bought(state))
     bought = tuple(name for name, entry in state.settled.items() if entry.ok and name not in design.given)
     asked = tuple(name for name in state.settled if name in design.problem.node_by_id and name not in design.given)
     return problem, problem.resolve([name for name in dict.fromkeys((*bought, *asked)) if _on_sale(problem, name)])
+
+
+def _bought(state: ItemState) -> frozenset[str]:
+    """What was bought, and what was and could not be had."""
+    return state.held.union(state.failed)
 
 
 def _on_sale(problem: Problem, name: str) -> bool:

@@ -151,16 +151,18 @@ def _missing_to_quorum(design: Candidates, state: ItemState) -> Sequence[Anchor]
     """The checks that would decide an item although each may be wrong: as many more as must agree;
     none where too few are left.
     """
-    node = sole_delivered(design.problem)
+    held = state.held.union(state.failed)
+    node = sole_delivered(design.problem, held)
     if node is None:
         return ()
-    listed = suspect_statements(design.problem, node)
+    listed = suspect_statements(design.problem, node, held=held)
     said = stated(design, state)
     largest = max(Counter(said[anchor.id] for anchor in listed if anchor.id in said).values(), default=0)
-    gone = {*said, *state.held, *state.failed}
-    left = [anchor for anchor in listed if anchor.id not in gone and not anchor.owned]
-    missing = quorum(design.problem) - largest
-    return cheapest_first(left)[:missing] if 0 < missing <= len(left) else ()
+    left = cheapest_first([a for a in listed if a.id not in held.union(said) and not a.owned])
+    for missing in range(1, len(left) + 1):  # each of them may raise how many may be wrong
+        if largest + missing >= quorum(design.problem, {*held, *(a.id for a in left[:missing])}):
+            return left[:missing]
+    return ()
 
 
 def admitted(remedies: Mapping[str, _Remedy], left: Fraction | None) -> dict[str, _Remedy]:
@@ -523,9 +525,9 @@ class Decider:
         (docs/algorithms.md, fact 18).
         """
         state, design = self.state.items[item], self.designs[item]
-        node = sole_delivered(design.problem)
+        node = sole_delivered(design.problem, state.held)
         told = [a for a in design.problem.anchors if (entry := state.settled.get(a.id)) is not None and entry.ok]
-        decided = node is not None and any(decides(design.problem, anchor, node) for anchor in told)
+        decided = node is not None and any(decides(design.problem, a, node, held=state.held) for a in told)
         better = self.adaptive and (bool(design.full.uncertain) or design.full.premise.wrong_checks > 0)
         if state.pending or not (decided or better):
             return None

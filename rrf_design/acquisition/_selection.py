@@ -130,14 +130,13 @@ class Position:
         energy = design.energies(self._steered() or present.witness)
         rated = []
         for offer in design.offers(self.held, self.failed, most=most):
-            sees = sum(energy[block] for block in design.wakes(offer.names, self.held))
+            sees = design.gain(offer.names, self.held, self.failed, energy)
             if sees > BLIND:
                 rated.append(replace(offer, sees=sees))
         for offer in sorted(rated, key=lambda b: -score_of(b.sees, b.price)):
-            # New nodes can lower the margin (it is monotone in blocks only); such a purchase would
-            # undo itself.
-            opens = any(name in design.problem.node_by_id for name in offer.names)
-            if not opens or design.margin({*self.held, *offer.names}, self.failed).upper >= present.lower:
+            # A purchase that lowers the margin would undo itself.
+            falls = design.may_lower(offer.names)
+            if not falls or design.margin({*self.held, *offer.names}, self.failed).upper >= present.lower:
                 return offer
         return None
 
@@ -312,14 +311,10 @@ def score_of(sees: float, price: Fraction) -> float:
 
 def _realised_target(design: Candidates, values: Values) -> dict[str, np.ndarray]:
     """Whitened targets of anchors whose value came from a source during the run."""
-    from rrf_design.rows import family_scale, whitener
-
     result = {}
     for name, value in values.items():
         block = design.problem.block_by_id[name]
-        target = np.asarray(value, dtype=np.float64)
-        white = whitener(design.problem, block, len(target))
-        result[name] = family_scale(design.problem, block) * (target if white is None else white @ target)
+        result[name] = design.full.side(design.problem, block, np.asarray(value, dtype=np.float64))
     return result
 
 

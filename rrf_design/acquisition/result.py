@@ -384,7 +384,11 @@ def _item(item: str, design: Candidates, run: RunState) -> ItemResult:
         trajectory=tuple(state.trajectory),
         repair=in_todays_words(run.results.get(item)),
         nodes=tuple(node.id for node in problem.nodes),
-        problem=realised(asked, failed=state.failed, values=state.values(Buys.ANCHOR)) if answers else problem,
+        problem=(
+            realised(asked, failed=state.failed, values=state.values(Buys.ANCHOR), held=state.held | state.failed)
+            if answers
+            else problem
+        ),
         texts={name: entry.text for name, entry in state.settled.items() if entry.text},
         cost=_cost(design, state),
         repeats={name: n for name, n in design.repeats(state.held, state.failed).items() if n > 1 and name in answers},

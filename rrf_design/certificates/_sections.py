@@ -46,7 +46,7 @@ from rrf_design.checker.wording import NORM, WEIGHTS, ZERO
 from rrf_design.errors import InputError, Refused
 from rrf_design.noise import Radius, declares_noise
 from rrf_design.premise import PLAIN, Premise
-from rrf_design.rows import estimate_confidence, estimated_rows, raised, raised_scatter, whitened_covariance
+from rrf_design.rows import JointCovariance, estimate_confidence
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -127,7 +127,7 @@ def noise_section(reach: Radius, problem: Problem, operator: Operator) -> dict[s
     noise, answers = reach.rows, reach.answers
     scatter = {} if answers is None else {"answers": {**asdict(answers), "nodes": dict(answers.nodes)}}
     shared = (
-        {"shared": _shared_section(problem, noise.blocks or operator.block_ids)}
+        {"shared": _shared_section(problem, operator, noise.blocks or operator.block_ids)}
         if noise.kind is NoiseKind.CORRELATED
         else {}
     )
@@ -150,50 +150,44 @@ def _estimated_section(reach: Radius, problem: Problem, operator: Operator) -> d
     """
     if reach.estimates is None:
         return {}
-    entries = []
-    scattering = [problem.node_by_id[name] for name in operator.node_ids]
-    nodes = [
-        {
-            "node": node.id,
-            "repeats": node.estimated_from,
-            "rows": node.dim,
-            "inflation": raised_scatter(problem, node),
-            "confidence": estimate_confidence(problem),
-        }
-        for node in scattering
-        if node.estimated_from is not None
-    ]
-    for name, height in zip(operator.block_ids, np.diff(operator.block_offsets).tolist(), strict=True):
-        block = problem.block_by_id[name]
-        if block.estimated_from is not None:
-            together = estimated_rows(problem, block, height)
-            one = {"block": name, "repeats": block.estimated_from, "rows": together}
-            entries.append(
-                {**one, "inflation": raised(problem, block, height), "confidence": estimate_confidence(problem)}
-            )
-    return {"estimated": {"blocks": entries, "confidence": reach.estimates} | ({"nodes": nodes} if nodes else {})}
+    held, blocks, nodes = operator.held, problem.block_by_id, problem.node_by_id
+    common = {"confidence": estimate_confidence(problem, held.estimates)}
+    entries, scattering = [], []
+    for name, inflation in held.inflation.items():
+        entry = blocks.get(name) or nodes[name]
+        one = {"repeats": entry.estimated_from, "inflation": inflation, **common}
+        if name in blocks:
+            entries.append({"block": name, "rows": held.together[name], **one})
+        else:
+            scattering.append({"node": name, "rows": nodes[name].dim, **one})
+    told = {"nodes": scattering} if scattering else {}
+    return {"estimated": {"blocks": entries, "confidence": reach.estimates} | told}
 
 
-def _shared_section(problem: Problem, noisy: Sequence[str]) -> list[dict[str, Any]]:
+def _shared_section(problem: Problem, operator: Operator, noisy: Sequence[str]) -> list[dict[str, Any]]:
     """Which blocks of the design share noise, and by what their variances were raised to cover it;
     see the specification.
     """
-    held = set(noisy)
-    result: list[dict[str, Any]] = []
+    held, known, result = operator.held, set(noisy), list[dict[str, Any]]()
     families: dict[str, list[str]] = {}
-    for block in problem.blocks:
-        if block.correlation is not None and block.id in held and problem.family_size[block.family_name] > 1:
-            families.setdefault(block.family_name, []).append(block.id)
-    for name, blocks in families.items():
-        rho = problem.block_by_id[blocks[0]].correlation
-        entry = {"blocks": blocks, "members": problem.family_size[name], "correlation": rho, "covariance": None}
-        result.append({**entry, "dilation": problem.dilation[blocks[0]]})
+    for name in operator.block_ids:
+        block = problem.block_by_id[name]
+        if name in held.sharing and block.correlation is not None:
+            families.setdefault(block.family_name, []).append(name)
+    for members in families.values():
+        rho = problem.block_by_id[members[0]].correlation
+        there = [name for name in members if name in known]
+        entry = {"members": len(members), "correlation": rho, "covariance": None}
+        result += [{"blocks": there, **entry, "dilation": held.dilation.get(there[0], 1.0)}] if there else []
     for noise in problem.noise:
-        there = [name for name in noise.blocks if name in held]
-        if there:
-            matrix = None if noise.covariance is None else whitened_covariance(problem, noise, noise.blocks).tolist()
-            entry = {"blocks": there, "members": len(noise.blocks), "correlation": noise.correlation}
-            result.append({**entry, "covariance": matrix, "dilation": problem.dilation[there[0]]})
+        members = [name for name in noise.blocks if name in held.sharing]
+        there = [name for name in members if name in known]
+        matrix = None
+        if there and noise.covariance is not None:
+            joint = JointCovariance.of(problem, noise)
+            matrix = joint.whitened([name in held.sharing for name in noise.blocks])[0].tolist()
+        entry = {"members": len(members), "correlation": noise.correlation, "covariance": matrix}
+        result += [{"blocks": there, **entry, "dilation": held.dilation.get(there[0], 1.0)}] if there else []
     return result
 
 

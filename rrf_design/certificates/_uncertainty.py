@@ -297,7 +297,7 @@ def calibrate(
     words = ", ".join(sorted(sources))
     if any(block.uncertainty > 0 and block.id not in radii for block in problem.blocks):
         words += "; the others as declared in the problem"
-    return Uncertainty(radii, f"calibration of {len(radii)} of {len(problem.blocks)} blocks: {words}", confidence)
+    return Uncertainty(radii, f"calibration of {len(radii)} blocks: {words}", confidence)
 
 
 def _from_samples(
@@ -335,7 +335,7 @@ def _declared(
     left and right of it in B.
     """
     from rrf_design.blocks import Relation
-    from rrf_design.rows import block_rows, family_scale, whitener
+    from rrf_design.rows import alone, applied, block_rows
 
     parts = block_rows(problem, block)
     pair = block.pair if isinstance(block, Relation) else None
@@ -343,8 +343,7 @@ def _declared(
     declared = np.hstack([parts[name] for name in nodes])
     if pair is not None:
         declared = -declared  # the rows say z_head − T z_tail
-    white = whitener(problem, block, len(declared))
-    left = family_scale(problem, block) * (np.eye(len(declared)) if white is None else white)
+    left = applied(alone(problem, block, len(declared)), np.eye(len(declared)))
     right = np.eye(declared.shape[1])
     place = 0
     for name in nodes:

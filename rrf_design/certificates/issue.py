@@ -66,7 +66,7 @@ from rrf_design.documents import write_bytes, write_text
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
 from rrf_design.goal import Goal, Standing, reaches
-from rrf_design.noise import Noise, largest_norm, node_weights
+from rrf_design.noise import Noise, declares_noise, largest_norm, node_weights
 from rrf_design.premise import protected
 
 if TYPE_CHECKING:
@@ -368,10 +368,9 @@ def _unwhitened(
     """The margin in the units of the problem file, to be compared with the covariance-aware one:
     told, not certified. None where nothing is whitened by declared noise.
     """
-    plain = without_noise(problem)
-    if plain is problem:
+    if not any(declares_noise(problem, name) for name in problem.operator(select).block_ids):
         return None
-    bare = plain.operator(select)
+    bare = without_noise(problem).operator(select)
     if bare.premise.plain:
         (bounds,) = budget_sections(_record_of(bare), [k], options, told)
         return {"lower": bounds["lower"], "upper": bounds["upper"], "support": bounds["witness"]["support"]}

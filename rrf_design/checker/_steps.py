@@ -39,7 +39,16 @@ from rrf_design.checker.premises import Premises, check_pilot, check_rivals
 from rrf_design.checker.proofs import Proof, prove_dominance, prove_dual, prove_floor, prove_listed
 from rrf_design.checker.protection import prove_protection
 from rrf_design.checker.record import ARRAYS, OperatorRecord, load_record, record_from_lists
-from rrf_design.checker.wording import CONSEQUENCE, NORM, WEIGHTS, ZERO, Finding, assumption_lines, regime_of
+from rrf_design.checker.wording import (
+    CONSEQUENCE,
+    DECLARED_WEIGHTS,
+    NORM,
+    WEIGHTS,
+    ZERO,
+    Finding,
+    assumption_lines,
+    regime_of,
+)
 from rrf_design.errors import Refused
 
 Progress = Callable[[float | None, tuple[float, float] | None, str], None]
@@ -471,7 +480,7 @@ def _check_sentences(document: Document, record: OperatorRecord) -> str:
         told = next((line for line in lines if line not in document["assumptions"]), "")
         raise Refused(f"assumptions: are not those of this certificate{f'; missing: {told}' if told else ''}")
     metrics, problem = document["metrics"], document["problem"]
-    if (metrics["norm"], metrics["weights"]) != (NORM, WEIGHTS):
+    if metrics["norm"] != NORM or metrics["weights"] not in (WEIGHTS, DECLARED_WEIGHTS):
         raise Refused("metrics: norm and weights are not in the specified words")
     names: tuple[tuple[str, list[str], set[str]], ...] = (
         ("metrics.fibers", metrics["fibers"], set(record.node_ids)),

@@ -23,7 +23,9 @@ NORM = (
     "Euclidean in whitened coordinates: a field's length is taken in the declared fiber metrics, a residual's in the"
     " declared row metrics or covariances"
 )
-WEIGHTS = "the declared members of a family share its weight, w/m each"
+WEIGHTS = "the members of a family that are held share its weight, w/m each"
+DECLARED_WEIGHTS = "the declared members of a family share its weight, w/m each"
+"""What 0.2 wrote, and divided by; the rows themselves are in the certificate."""
 INFORMATION = (
     "problem.name",
     "problem.digest",

@@ -5,7 +5,8 @@ argmax ‖C_j h‖²/c_j among what the budget and the rules still admit; then m
 computed again. At margin zero the witness is one arbitrary vector of many, so the block is scored
 by what it takes from the whole space of sparse null vectors, ‖C_j N‖_F²/c_j. Ties go to the cheaper
 block, then to file order. A block comes with the queries and blocks it needs, at their joint price.
-`LookAhead` also tries pairs, for blocks that only help together (complementary anchors).
+`LookAhead` also tries pairs, for blocks that only help together (complementary anchors). A block
+whose family dilutes what is held already counts for what it adds less what it takes away.
 
 On fields too large for a table of supports buying is local (docs/algorithms.md, fact 14). A
 `MarginTracker` keeps the supports near the minimum and looks again only at those that a purchase
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 NULL_WITNESSES = 256  # null directions looked at in one step
 PAIRS_FROM = 14  # the look-ahead pairs up so many of the best single blocks
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ def offers(
     """What can be bought now and sees something, best first."""
     market = evaluator.market
     spent = market.cost(mask)
-    active = evaluator.active(mask)
+    now = _held(evaluator, mask)
     # Whatever sees nothing itself can only help through what it needs or opens.
     seeing = np.zeros(len(market.items), dtype=bool)
     floor = 1e-12 * max(float(energies.max(initial=0.0)), 1e-300)
@@ -197,10 +199,16 @@ def offers(
         price = market.cost(after) - spent
         if (budget is not None and spent + price > budget) or not market.extendable(after):
             continue
-        energy = float(energies[evaluator.active(after) & ~active].sum())
-        if energy > floor:
+        energy = float(energies @ (_held(evaluator, after) - now))
+        if energy > floor:  # what shares a weight with others may take away more than it brings
             result.append(Offer(int(item), after, energy, price))
     return sorted(result, key=lambda offer: offer.rank)
+
+
+def _held(evaluator: Evaluator, mask: Mask) -> Array:
+    """(blocks,): what is left of the energy of each in a design."""
+    shares: Array = evaluator.shares(evaluator.active(mask)[None], evaluator.opened(mask)[None])[0]
+    return shares
 
 
 def _best_pair(
@@ -258,9 +266,6 @@ class Greedy:
             start, evaluator.value(start), witness_greedy(evaluator, goal, start=start, pairs=self.pairs)
         )
         return finish(evaluator, steps[-1].after if steps else start, goal, method=self.name, steps=steps, start=start)
-
-
-Array = NDArray[np.float64]
 
 
 class Tracked:
@@ -379,5 +384,8 @@ class Tracked:
 
 
 def local_to_blocks(evaluator: Evaluator) -> bool:
-    """Whether this way applies: a large field whose queries have all been asked."""
-    return evaluator.plain and evaluator.table is None and not evaluator.market.node_items and not evaluator.robust
+    """Whether this way applies: a large field whose queries have all been asked, and whose blocks
+    share nothing.
+    """
+    alone = evaluator.plain and evaluator.additive
+    return alone and evaluator.table is None and not evaluator.market.node_items and not evaluator.robust

@@ -536,7 +536,8 @@ def _teach(evaluator: Evaluator, mask: Mask, target: float, *, rng: np.random.Ge
     cut = {support for support in weak if evaluator.pool.add_hull(support, shares, target * target)}
     for number, witness in enumerate(found.witnesses):
         evaluator.pool.add(witness, mask, master=witness.support not in cut)
-        if evaluator.robust or not evaluator.plain or witness.support in cut or witness.value >= target:
+        lone = evaluator.plain and evaluator.additive and not evaluator.robust
+        if not lone or witness.support in cut or witness.value >= target:
             continue
         orders = [prices + 1e-3 * rng.random(len(prices)), rng.random(len(prices))]
         for order in orders if number < count // 2 else orders[:1]:

@@ -214,7 +214,7 @@ def _notes(
         notes.append(f"can't help, because all their rows are zero: {_some(blind)}")
     if market.banned.any():
         notes.append(f"can't be bought beside what they exclude: {_some(market.names(market.banned))}")
-    if confirmed.value == 0.0 and len(market.items) and not evaluator.market.node_items:
+    if confirmed.value == 0.0 and len(market.items) and not evaluator.market.node_items and evaluator.plain:
         everything = evaluator.evaluate(np.ones(len(market.items), dtype=bool), count=1)
         if everything.value == 0.0 and everything.witnesses:
             nodes = [evaluator.operator.node_ids[i] for i in everything.witnesses[0].support]
@@ -222,8 +222,7 @@ def _notes(
                 f"even with everything bought, an error on {_some(nodes)} stays invisible: nothing on sale sees it"
             )
     if evaluator.objective is not Objective.GAMMA:
-        held = evaluator.design(mask).operator.block_ids
-        shared = shared_words(evaluator.original, held, verb="plan").removesuffix(".")
+        shared = shared_words(evaluator.original, evaluator.operator.block_ids, verb="plan").removesuffix(".")
         notes += [shared] if shared else []
     if not reached and status is PlanStatus.FEASIBLE:
         notes.append("the target is missed by this plan; whether another design reaches it was not decided")

@@ -82,8 +82,9 @@ def curves_of(problems: Sequence[Problem], k: int | None, objective: Any, goal: 
 
 def shape(evaluator: Evaluator) -> bytes:
     op, market = evaluator.operator, evaluator.market
+    arrays: tuple[NDArray[Any], ...]
     arrays = (op.matrix.data, op.matrix.indices, op.matrix.indptr, op.node_offsets, op.block_offsets, evaluator.radii)
-    rest = (
+    rest: tuple[Any, ...] = (
         market.prices,
         market.needs,
         market.excludes,
@@ -91,6 +92,10 @@ def shape(evaluator: Evaluator) -> bytes:
         evaluator.k,
         evaluator.block_item.tolist(),
     )
+    sharing = evaluator.structure.operator.sharing
+    if sharing is not None:
+        arrays = (*arrays, evaluator.structure.operator.matrix.data)
+        rest = (*rest, sharing.signature)
     groups = [(g.items.tolist(), g.at_least, g.at_most, g.prices) for g in (*market.rules, *market.tiers)]
     premise = op.premise
     asked = (
@@ -98,6 +103,7 @@ def shape(evaluator: Evaluator) -> bytes:
         premise.wanted(op.node_ids),
         premise.wrong_checks,
         [name in premise.suspects for name in op.block_ids],
+        None if premise.declared is None else premise.declared.of_checks(op.block_ids),
     )
     told = (rest, groups, evaluator.node_item.tolist(), None if premise.plain else asked)
     return b"|".join(a.tobytes() for a in arrays) + repr(told).encode()
@@ -187,7 +193,8 @@ def _design_values(evaluator: Evaluator, masks: NDArray[np.bool_]) -> NDArray[np
         -1, width * width
     )
     # Entries first, so that each support picks whole rows of numbers.
-    stacked = np.ascontiguousarray((grams.T @ present.T.astype(np.float64)).reshape(width, width, len(masks)))
+    shares = evaluator.shares(present, np.repeat(opened, len(masks) // len(opened), axis=0))
+    stacked = np.ascontiguousarray((grams.T @ shares.T).reshape(width, width, len(masks)))
     sizes = np.minimum(evaluator.size, opened.sum(axis=1))
     least = np.full(len(masks), np.inf)
     for size in np.unique(sizes[sizes > 0]):
@@ -238,14 +245,14 @@ def error_curve(
     """Points by rising cost and falling error, and whether no money promises less than the last."""
     start = starting_design(evaluator, order)
     problem, money = evaluator.original, None if order.budget is None else exact(order.budget)
-    if radius_of(problem, problem.design("all").operator).total is None:
+    held, everything = problem.structure.ends()
+    if radius_of(problem, everything).total is None:
         raise InputError(
             "frontier: no error can be promised beforehand: relations are uncertain and nothing bounds the true"
             " answers; give their nodes a range, or [problem] an amplitude; or ask for the margin's own curve"
             " (--objective)"
         )
     every, listed = choices(problem)
-    held = problem.structure.holding().operator
     asked = [
         _Asked(price_of(problem, choice), choice, made, radius_of(made, held))
         for choice in listed
@@ -303,7 +310,7 @@ def _offers(
     points, complete = walk(evaluator, order, solver=solver, most_points=most_points, tell=tell)
     masks_of = [market.mask(point.selected) for point in points]
     offers = [_Offer(market.cost(m), p.value, m) for m, p in zip(masks_of, points, strict=True)]
-    top = inf if market.node_items else evaluator.original.margin("all", k=evaluator.k).upper
+    top = evaluator.summit()
     proven = [*(point.status is PlanStatus.OPTIMAL for point in points[1:]), complete]
     ceiling = [
         replace(offer, gamma=point.upper_bound * (1 + 2 * STEP) if sure else top)

@@ -9,21 +9,28 @@ again, on the design itself.
 Designs under a premise (units, delivered values, suspect checks) are valued by the engine, and
 their witnesses are cuts as well: γ_{k,a,D}(x)² ≤ ‖B_{−R}(x)h‖² = Σ_{j∉R} x_j ‖C_j h‖² for every h
 on at most 2k units with ‖h_D‖ = 1 and every set R of at most 2a suspect blocks: the same linear
-cuts as for plain margins (docs/algorithms.md, facts 11, 19 and 30), and more rows never lower the
-value. Tables of supports, hulls and trackers know nothing of a premise and are not used; so proofs
-take longer, and are proofs.
+cuts as for plain margins (docs/algorithms.md, facts 11, 19 and 30), where R may be wrong in x: who
+may be depends on which marked checks are held. Tables of supports, hulls and trackers know nothing
+of a premise and are not used; so proofs take longer, and are proofs.
+
+Blocks that share a weight or noise dilute each other, so hᵀG(x)h is a sum over blocks no longer,
+and a margin may fall with a purchase (fact 37). `operator` then has the rows of each block as heavy
+as they are in any design, which bounds every design from above, and `shares` what a design leaves
+of them. Whatever adds Gram matrices purchase by purchase (hulls, trackers) is for `additive`
+problems.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rrf_design._margin import check_k
 from rrf_design.derive import without_noise
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
     from rrf_design.planning.proof.cuts import Pool
     from rrf_design.planning.supports import AllSupports, Witness
     from rrf_design.problem import Problem
+    from rrf_design.rows import SharingGroup
     from solvers import SupportValue
 
 TABLE_SUPPORTS = 20_000  # more supports than this are left to the engine's search, which is faster there
@@ -73,6 +81,10 @@ class Evaluator:
         self.operator: Operator = self.structure.operator
         self._values: dict[bytes, float] = {}
         self._index()
+        self.additive = self.structure.additive
+        """Whether hᵀG(x)h is a sum over blocks: none shares with one that may be bought."""
+        if self.structure.operator.sharing is not None:
+            self.operator = self.structure.operator.weighed(self.structure.least**-0.5)
 
     def _index(self) -> None:
         problem, market, op = self.problem, self.market, self.operator
@@ -168,6 +180,84 @@ class Evaluator:
         """Something per block, repeated for each of its rows."""
         return np.repeat(blocks, np.diff(self.operator.block_offsets))
 
+    def shares(self, active: NDArray[np.bool_], opened: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(designs, blocks): what is left of ‖C_j h‖² of each block in designs that hold these
+        blocks over these nodes; 0 of what is not held.
+        """
+        held = active.astype(np.float64)
+        sharing = self.structure.operator.sharing
+        if self.additive or sharing is None:
+            return held
+        return np.asarray(held * self.structure.least / sharing.raised(active, opened))
+
+    @cached_property
+    def counted(self) -> tuple[SharingGroup, ...]:
+        """Groups whose members are raised by how many of them are held, and by nothing else."""
+        sharing = self.structure.operator.sharing
+        if self.additive or sharing is None:
+            return ()
+        known = [g for g in sharing.counted if g.covariance is None or len(g.members) == 2]
+        names = np.zeros(len(self.block_nodes), dtype=np.int64)
+        for group in sharing.counted:
+            names[group.members] += 1
+        names[list(sharing.estimated)] += 1
+        return tuple(g for g in known if (names[g.members] == 1).all())
+
+    @cached_property
+    def scattered(self) -> tuple[int, ...]:
+        """Items of queries whose scatter was estimated, where blocks share the confidence of
+        that.
+        """
+        sharing = self.structure.operator.sharing
+        if self.additive or sharing is None or not sharing.estimated:
+            return ()
+        return tuple(int(self.node_item[i]) for i in sharing.scattered if self.node_item[i] >= 0)
+
+    @cached_property
+    def tangled(self) -> Mask:
+        """(blocks,): those that share more than a count."""
+        result = np.zeros(len(self.block_nodes), dtype=bool)
+        result[self._groups.any(axis=0)] = not self.additive
+        for group in self.counted:
+            result[group.members] = False
+        return result
+
+    @cached_property
+    def _groups(self) -> NDArray[np.bool_]:
+        """(groups, blocks): who shares with whom; estimates share the confidence that is left."""
+        sharing = self.structure.operator.sharing
+        if sharing is None:
+            return np.zeros((0, len(self.block_nodes)), dtype=bool)
+        members = [*(group.members for group in sharing.counted), np.array(sharing.estimated, dtype=np.int64)]
+        return np.array([np.isin(np.arange(len(self.block_nodes)), some) for some in members])
+
+    def sharing_with(self, blocks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """These blocks, and all that share with one of them, with one of those, and so on."""
+        while not self.additive:
+            touched = (self._groups & blocks).any(axis=1)
+            more = np.logical_or(blocks, self._groups[touched].any(axis=0))
+            if (more == blocks).all():
+                break
+            blocks = more
+        return blocks
+
+    def shares_no_more(self, better: int, worse: int) -> bool:
+        """Whether an item shares only with what another shares with, so that it may take its place:
+        no design is diluted by that.
+        """
+        if self.additive:
+            return True
+        a, b = self.item_block[[better, worse]]
+        return not self.tangled[a] and bool((self._groups[:, a] <= self._groups[:, b]).all())
+
+    def held_rows(self, active: Mask, opened: Mask) -> Any:
+        """The rows of a design over all nodes."""
+        rows = self.operator.matrix[np.flatnonzero(self.rows(active))]
+        if self.additive:
+            return rows
+        factors = self.rows(np.sqrt(self.shares(active[None], opened[None])[0]))[self.rows(active)]
+        return sparse.csr_array(sparse.diags_array(factors) @ rows)
+
     def energies(self, witness: Witness) -> NDArray[np.float64]:
         """‖C_j h‖² for every block of the problem, bought or not."""
         image = self._by_column[:, self.columns_of(witness.support)] @ witness.vector
@@ -250,6 +340,17 @@ class Evaluator:
             result = by_engine(self, mask, count=count, below=below)
         self._values[np.packbits(mask).tobytes()] = result.value
         return result
+
+    def summit(self) -> float:
+        """No design has a margin above this: everything bought, diluted as little as may be, and
+        every check right. Infinite where queries are on sale.
+        """
+        from rrf_design.premise import protected
+
+        if self.market.node_items:
+            return math.inf
+        right = replace(self.operator.premise, wrong_checks=0)
+        return protected(self.operator, self.k, premise=right).solved.upper
 
     def confirm(self, mask: Mask, *, n_jobs: int | None = None) -> DesignMargin:
         """γ_k of the design by the exact engine, named; what a plan reports."""

@@ -28,10 +28,10 @@ from rrf_design.derive import asking
 from rrf_design.errors import InputError
 from rrf_design.goal import POSITIVE, Goal, reaches
 from rrf_design.market import exact
+from rrf_design.noise import radius_of
 from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus
 
 if TYPE_CHECKING:
-    from rrf_design.design import Design
     from rrf_design.planning.evaluator import Evaluator
     from rrf_design.problem import Problem
 
@@ -73,8 +73,7 @@ def _wanted_between(problem: Problem, wish: Goal) -> tuple[float, float]:
     """The least and the largest margin that any design of the problem can be asked for."""
     structure = problem.structure
     least = 0.0 if wish.delta is None else POSITIVE  # without noise any positive margin keeps an error below δ
-    ends = (structure.holding(), problem.design("all"))
-    wanted = [wish.wanted(design.radius(problem)) or 0.0 for design in ends]
+    wanted = [wish.wanted(radius_of(problem, end)) or 0.0 for end in structure.ends()]
     return max(least, wanted[0]), max(least, wanted[1])
 
 
@@ -132,9 +131,11 @@ def weigh(
 
     `solve` plans one problem with what the repeats leave.
     """
+    from rrf_design.planning.evaluator import Evaluator
+
     every, listed = choices(problem)
     most = inf if budget is None else exact(budget)
-    reachable = inf if problem.structure.market.node_items else problem.margin("all").upper
+    reachable = Evaluator(problem, objective=nominal(problem)).summit()
     best: Plan | None = None
     plain: Plan | None = None
     last: Plan | None = None
@@ -145,7 +146,7 @@ def weigh(
         if (best is not None and paid >= cost) or paid > most:
             continue
         asked = asking(problem, choice)
-        least, needed = (wish.wanted(design.radius(asked)) or 0.0 for design in _ends(asked))
+        least, needed = (wish.wanted(radius_of(asked, end)) or 0.0 for end in asked.structure.ends())
         if least == inf or least > reachable:
             continue  # what answers scatter is more than δ by itself, or no design has the margin that is left to reach
         if any(low <= least and high <= needed for low, high in tried):
@@ -170,11 +171,6 @@ def weigh(
         budget=budget,
         notes=(*best.notes, _route(best, plain)),
     )
-
-
-def _ends(problem: Problem) -> tuple[Design, Design]:
-    """What is held, and everything: the radius of any design lies between theirs."""
-    return problem.structure.holding(), problem.design("all")
 
 
 def choices(problem: Problem) -> tuple[bool, list[Choice]]:
@@ -212,7 +208,7 @@ def _chain(problem: Problem) -> Iterator[Choice]:
 def _need(problem: Problem, choice: Choice) -> float:
     """What is to be lowered: ε' with everything on sale, and what answers scatter by themselves."""
     asked = asking(problem, choice)
-    radius = asked.design("all").radius(asked)
+    radius = radius_of(asked, asked.structure.ends()[1])
     return (radius.total if radius.total is not None else radius.epsilon) + radius.tail
 
 

@@ -99,6 +99,9 @@ class AllSupports:
         from rrf_design.planning.evaluator import NULL, Evaluation
 
         rows = self.dense[self.evaluator.rows(active)]
+        if not self.evaluator.additive:
+            shares = self.evaluator.rows(self.evaluator.shares(active[None], opened[None])[0])
+            rows = rows * np.sqrt(shares[self.evaluator.rows(active)])[:, None]
         gram = rows.T @ rows
         size = min(self.evaluator.size, int(opened.sum()))
         level = None if below is None else max(below, NULL * self.evaluator.scale)
@@ -314,7 +317,7 @@ def by_engine(evaluator: Evaluator, mask: Mask, *, count: int, below: float | No
         value = least.value if least.exact else least.lower
         return Evaluation(value if value > NULL * evaluator.scale else 0.0, tuple(kept))
     opened = np.flatnonzero(evaluator.opened(mask))
-    rows = evaluator.operator.matrix[np.flatnonzero(evaluator.rows(evaluator.active(mask)))]
+    rows = evaluator.held_rows(evaluator.active(mask), evaluator.opened(mask))
     if len(opened) < evaluator.n:
         rows = rows[:, np.concatenate([evaluator.columns[i] for i in opened])]
     sizes = [len(evaluator.columns[i]) for i in opened]
@@ -503,7 +506,7 @@ def _touching(evaluator: Evaluator, active: NDArray[np.int64], opened: NDArray[n
 
 
 def _rows(evaluator: Evaluator, active: NDArray[np.int64], opened: NDArray[np.int64]) -> Any:
-    chosen = np.zeros(len(evaluator.block_nodes), dtype=bool)
-    chosen[active] = True
-    rows = evaluator.operator.matrix[np.flatnonzero(evaluator.rows(chosen))]
+    chosen, asked = np.zeros(len(evaluator.block_nodes), dtype=bool), np.zeros(evaluator.n, dtype=bool)
+    chosen[active], asked[opened] = True, True
+    rows = evaluator.held_rows(chosen, asked)
     return rows if len(opened) == evaluator.n else rows[:, np.concatenate([evaluator.columns[i] for i in opened])]

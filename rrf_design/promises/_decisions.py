@@ -145,17 +145,17 @@ class HeldDecisions:
         """
         row = self._sheet.rows[place]
         problem, said = row.template.problem, {step: row.checked[step] for step in held if step in row.checked}
-        node = sole_delivered(problem)
+        node = sole_delivered(problem, held)
         if node is None or not said:
             return None
         for name, value in said.items():
-            if decides(problem, row.template.checks[name], node):
+            if decides(problem, row.template.checks[name], node, held=said):
                 return value
         quorate = agreed(problem, said, node)
         return None if quorate is None else quorate[0]
 
     def _may_decide(self, row: ItemAnswers, rest: Sequence[str]) -> bool:
-        node = sole_delivered(row.template.problem)
+        node = sole_delivered(row.template.problem, rest)
         return node is not None and any(states(row.template.checks[s], node) for s in rest if s in row.template.checks)
 
     def repairs(self, held: Sequence[tuple[str, ...]]) -> list[Repair | None]:

@@ -31,7 +31,6 @@ from rrf_design.promises._checks import noisy
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers
 from rrf_design.promises._truths import Said, Truth, same
 from rrf_design.risk import best_risk, rate_bound
-from rrf_design.rows import family_scale, row_whitener
 
 FEWEST = 10
 """Of fewer right answers nothing is proposed."""
@@ -140,10 +139,9 @@ def _off(row: ItemAnswers, truth: Truth, check: Anchor) -> tuple[float, ...] | N
 
 
 def _in_rows(problem: Problem, block: Relation | Anchor, gap: Sequence[float]) -> float:
-    """What a gap comes to in B's rows: weighed and whitened as they are."""
-    white = row_whitener(problem, block, len(gap))
-    whitened = math.hypot(*gap) * white if isinstance(white, float) else float(np.linalg.norm(white @ np.array(gap)))
-    return family_scale(problem, block) * whitened
+    """What a gap comes to in B's rows: weighed and whitened as those of what is owned are."""
+    operator = problem.structure.holding().operator
+    return float(np.linalg.norm(operator.side(problem, block, np.array(gap))))
 
 
 def radius_proposals(found: Mapping[str, Any] | None) -> list[str]:

@@ -202,8 +202,10 @@ def check_rungs(problem: Problem, prices: Mapping[str, float], names: Collection
             found += [rung for rung in designs if any(check.id in rung.steps for check in checks if check not in sure)]
     suspects = {check.id for check in suspect_statements(problem, delivered_node(problem))}
     several = [check for check in checks if check.id in suspects]
-    if len(several) >= quorum(problem):
-        found.append(_rung(problem, several[: quorum(problem)], None))
+    for number in range(2, len(several) + 1):
+        if number >= quorum(problem, [check.id for check in several[:number]]):
+            found.append(_rung(problem, several[:number], None))
+            break
     return list(dict.fromkeys(found))
 
 
@@ -242,8 +244,9 @@ def rungs_by_hand(problem: Problem, names: Sequence[str]) -> list[CheckRung]:
 
 def _deciding(problem: Problem, checks: Sequence[Anchor]) -> list[Anchor]:
     """Those that state all that is delivered, and are not suspect."""
-    node = sole_delivered(problem)
-    return [] if node is None else [check for check in checks if decides(problem, check, node)]
+    held = [*problem.node_by_id, *(check.id for check in checks)]
+    node = sole_delivered(problem, held)
+    return [] if node is None else [check for check in checks if decides(problem, check, node, held=held)]
 
 
 def _rung(problem: Problem, checks: Sequence[Anchor], k: int | None, design: Collection[str] = ()) -> CheckRung:

@@ -139,6 +139,10 @@ def compile_short(parts: RecipeFile, models: Sequence[str]) -> _LongForm:
     for place, check in enumerate(parts.check):
         made.origins[check.id] = Origin("check", place, check.id)
         sections["anchors"].append(_anchor(check, compiler))
+    if any(check.may_be_wrong for check in parts.check):
+        for entry in (*sections["relations"], *sections["anchors"]):  # the others are right, whichever are bought
+            if not {"trusted", "rate", "sigma", "uncertainty"}.intersection(entry):
+                entry["trusted"] = True
     made.document.update({key: entries for key, entries in sections.items() if entries})
     return made
 

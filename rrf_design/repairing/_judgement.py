@@ -39,7 +39,7 @@ from rrf_design.repairing.contract import (
     Values,
 )
 from rrf_design.repairing.decoding import Decoding, error_bound
-from rrf_design.rows import family_scale
+from rrf_design.rows import alone
 from rrf_design.texts import rounded_up
 from rrf_design.verdict import Evidence, Explained, Verdict, decide
 
@@ -301,7 +301,9 @@ def _stated(task: Task, anchor: Anchor) -> Values | None:
     target = operator.target[int(operator.block_offsets[j]) : int(operator.block_offsets[j + 1])]
     if np.isnan(target).any():
         return None
-    value = target / family_scale(task.problem, anchor)
+    factor = alone(task.problem, anchor, len(target))
+    assert isinstance(factor, float), "what has no noise of its own has one number for all its rows"
+    value = target / (factor * operator.held.factor(anchor.id))
     given = None if anchor.value is None else np.atleast_1d(np.asarray(anchor.value, dtype=np.float64))
     same = given is not None and np.allclose(given, value, rtol=1e-12, atol=0.0)
     return tuple(float(x) for x in (given if same and given is not None else value))
@@ -311,7 +313,7 @@ def _deciding_check(task: Task) -> tuple[Anchor, Values] | None:
     """The check that decides the only delivered value, and what it states; None where there is
     none, or where several disagree.
     """
-    node, operator = sole_delivered(task.problem), task.operator
+    node, operator = sole_delivered(task.problem, task.operator.node_ids), task.operator
     found: list[tuple[Anchor, Values]] = []
     if node is None:
         return None
@@ -321,7 +323,7 @@ def _deciding_check(task: Task) -> tuple[Anchor, Values] | None:
             isinstance(anchor, Anchor)
             and anchor.metric is None
             and anchor.nodes == (node,)
-            and decides(task.problem, anchor, node)
+            and decides(task.problem, anchor, node, held=operator.block_ids)
         ):
             value = _stated(task, anchor)
             found += [] if value is None else [(anchor, value)]
@@ -441,7 +443,8 @@ def finish(
     check = _deciding_check(task)
     if check is not None:
         node, radius = check[0].nodes[0], task.radius
-        within = stated_within(task.problem, check[0], None if radius is None else radius.rows)
+        rows, held = None if radius is None else radius.rows, task.operator.block_ids
+        within = stated_within(task.problem, check[0], rows, held=held)
         answered = None if node in one.field.invalid else task.values.get(node)
         if task.problem.delta is None or within <= task.problem.delta:
             result = _decided(result, answered, *check, within=within)

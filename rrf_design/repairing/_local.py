@@ -320,7 +320,7 @@ class _BentField:
 
     @classmethod
     def of(cls, problem: Problem) -> _BentField:
-        whole = problem.whole
+        whole = problem.whole.holding(*(np.ones(len(some), dtype=bool) for some in (problem.blocks, problem.nodes)))
         if np.isnan(whole.target).any():
             whole.syndrome(dict.fromkeys(whole.node_ids, (0.0,)))  # names the anchor whose value is missing
         units = {unit: tuple(nodes) for unit, nodes in whole.premise.partition(whole.node_ids).items()}

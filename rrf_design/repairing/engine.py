@@ -28,7 +28,7 @@ from rrf_design.repairing._judgement import finish
 from rrf_design.repairing.contract import Array, Candidate, Decoder, DecoderOutcome, Prepared, Repair, Task
 from rrf_design.repairing.decoding import Decoding, widened
 from rrf_design.repairing.fields import make_task
-from rrf_design.rows import family_scale, row_whitener
+from rrf_design.rows import alone
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
@@ -178,12 +178,10 @@ class _Sides:
         ]
         factors, self._dense = [], {}
         for place, (block, height) in enumerate(zip(self._blocks, heights, strict=True)):
-            factor, white = family_scale(problem, block), row_whitener(problem, block, height)
-            if isinstance(white, float):
-                factor *= white
-            else:
-                self._dense[place] = white
-            factors.append(factor)
+            factor = alone(problem, block, height)
+            if not isinstance(factor, float):
+                self._dense[place], factor = factor, 1.0
+            factors.append(factor * operator.held.factor(block.id))
         self._factors = np.repeat(factors, heights) if heights else np.zeros(0)
 
     def target(self, values: Mapping[str, Numbers]) -> Array:

@@ -128,13 +128,13 @@ def _with_anchor_values(problem: Problem, operator: Operator, anchors: Mapping[s
         if j is None or operator.block_kinds[j] != "anchor":
             raise InputError(f"anchors: {name!r} is not an anchor of this design")
         rows = slice(int(operator.block_offsets[j]), int(operator.block_offsets[j + 1]))
-        target[rows] = _scaled_value(problem, name, value)
+        target[rows] = _scaled_value(problem, operator, name, value)
     return operator.aiming(target)
 
 
-def _scaled_value(problem: Problem, name: str, value: Any) -> Array:
+def _scaled_value(problem: Problem, operator: Operator, name: str, value: Any) -> Array:
     """An anchor's value weighted and whitened as its rows are."""
-    from rrf_design.rows import block_rows, block_target, family_scale, whitener
+    from rrf_design.rows import block_rows, block_target
 
     numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if not np.isfinite(numbers).all():
@@ -146,9 +146,7 @@ def _scaled_value(problem: Problem, name: str, value: Any) -> Array:
         bare = block_target(block, height)
     except ValueError as error:
         raise InputError(f"anchors: {name!r}: {error}") from None
-    white = whitener(problem, block, height)
-    scale = family_scale(problem, block)
-    return np.asarray(scale * (bare if white is None else white @ bare))
+    return operator.side(problem, block, bare)
 
 
 def _candidates(problem: Problem, operator: Operator, candidates: Mapping[str, Any]) -> dict[str, tuple[Values, ...]]:

@@ -15,7 +15,7 @@ import rrf_design as rrf
 from rrf_design import Anchor, InputError, Problem
 from rrf_design.checker.noise import inflation
 from rrf_design.files import estimate
-from rrf_design.rows import estimate_confidence, whitener
+from rrf_design.rows import estimate_confidence
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "c")]
 
@@ -357,10 +357,10 @@ def test_each_by_itself(tmp_path: Path) -> None:
     problem = rrf.load(logged_written(tmp_path, drawn(0), one=LOG, other="sigma = 0.1", noise=""))
     block = problem.block_by_id["label net"]
     assert (block.estimated_from, problem.estimated) == (146, frozenset(["label net"]))
-    factor = inflation(rows=1, repeats=146, confidence=estimate_confidence(problem))
-    white = whitener(problem, block, 1)
-    assert white is not None
-    assert white[0, 0] == pytest.approx(1 / ((block.sigma or 0.0) * factor**0.5))
+    factor = inflation(rows=1, repeats=146, confidence=estimate_confidence(problem, 1))
+    white = problem.operator().matrix.toarray()
+    row = problem.structure.operator.block_index["label net"]
+    assert np.abs(white[row]).max() == pytest.approx(1 / ((block.sigma or 0.0) * factor**0.5))
 
 
 def test_rows_of_a_relation_are_made_of_the_answers_of_its_nodes(tmp_path: Path) -> None:
@@ -388,10 +388,10 @@ def test_what_was_raised_covers_the_truth_of_most_logs(tmp_path: Path) -> None:
     missed = 0
     for seed in range(40):
         problem = rrf.load(logged_written(tmp_path, drawn(seed, ids=2, repeats=20)))
-        whites = [whitener(problem, problem.block_by_id[n], 1) for n in ("label net", "label gross")]
-        left = np.diag([float(w[0, 0]) for w in whites if w is not None])
-        largest = np.linalg.eigvalsh(left @ truth @ left.T)[-1]
-        missed += largest > problem.dilation["label net"]
+        operator = problem.operator()
+        labels = [operator.rows_of(name).toarray() for name in ("label net", "label gross")]
+        left = np.diag([float(np.abs(rows).max()) for rows in labels])
+        missed += np.linalg.eigvalsh(left @ truth @ left.T)[-1] > 1.0
     assert missed <= 2  # at most 2.5 % of all logs, by the promise
 
 
@@ -455,7 +455,7 @@ def test_the_scatter_of_a_node_comes_from_a_log_and_is_raised(tmp_path: Path) ->
     spread = float(np.sum((values - values.mean(axis=1, keepdims=True)) ** 2) / (6 * 8))
     assert node.estimated_from == 49
     assert node.sigma == pytest.approx(spread**0.5)
-    factor = inflation(rows=1, repeats=49, confidence=estimate_confidence(problem))
+    factor = inflation(rows=1, repeats=49, confidence=estimate_confidence(problem, 1))
     answers = problem.design().radius(problem).answers
     assert answers is not None
     assert answers.nodes["x"] == pytest.approx((spread * factor / 2) ** 0.5)  # asked twice

@@ -166,10 +166,10 @@ def test_the_component_criterion() -> None:
             assert (problem.margin(k=k).value == 0.0) == (min(free, default=99) <= 2 * k)
 
 
-def test_blocks_only_ever_help() -> None:
+def test_blocks_only_ever_help_where_they_share_nothing() -> None:
     rng = np.random.default_rng(5)
     pairs = list(itertools.combinations(range(6), 2))
-    offers = [{"id": f"r{t}{h}", "tail": str(t), "head": str(h), "cost": 1.0, "family": f"f{t}"} for t, h in pairs]
+    offers = [{"id": f"r{t}{h}", "tail": str(t), "head": str(h), "cost": 1.0} for t, h in pairs]
     problem = Problem(nodes=[{"id": str(i)} for i in range(6)], relations=offers)
     chosen: list[str] = []
     last = 0.0
@@ -179,6 +179,19 @@ def test_blocks_only_ever_help() -> None:
         assert now >= last - 1e-12
         last = now
     assert last > 0
+
+
+def test_a_copy_on_sale_changes_nothing_and_one_that_is_bought_adds_nothing() -> None:
+    anchor = {"id": "x", "node": "a", "family": "f"}
+    copies = [{**anchor, "id": f"copy{i}", "cost": 1.0} for i in range(3)]
+    relations = [{"id": "same", "tail": "a", "head": "b"}]
+    nodes = [{"id": "a"}, {"id": "b"}]
+    alone = Problem(nodes=nodes, relations=relations, anchors=[anchor]).margin()
+    problem = Problem(nodes=nodes, relations=relations, anchors=[anchor, *copies])
+    assert problem.margin().value == alone.value
+    assert problem.margin("all").value == pytest.approx(alone.value)
+    other = Problem(nodes=nodes, relations=relations, anchors=[anchor, {**copies[0], "node": "b"}])
+    assert other.margin("copy0").value == pytest.approx(0.7071067811865476), "two of a family count half each"
 
 
 @pytest.mark.parametrize("seed", range(8))

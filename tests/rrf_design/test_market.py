@@ -264,7 +264,7 @@ def market() -> rrf.Problem:
 
 def test_without_noise_rows_are_in_the_units_of_the_file() -> None:
     bare = without_noise(market())
-    assert abs(bare.whole.matrix.toarray()[0, 0]) == pytest.approx(2**-0.5)
+    assert abs(bare.operator("all").matrix.toarray()[0, 0]) == pytest.approx(2**-0.5)
     assert without_noise(bare) is bare
 
 
@@ -280,12 +280,12 @@ def test_owning_leaves_the_bill_of_the_rest_as_it_was() -> None:
     assert owning(problem, []) is problem
 
 
-def test_what_failed_is_gone_and_rows_that_stay_are_the_same() -> None:
+def test_what_failed_is_gone_and_rows_that_stay_are_those_of_the_design_that_is_left() -> None:
     problem = market()
     left = realised(problem, failed=["s", "x2"], values={"x1": (4.0,)})
     assert set(left.block_by_id) == {"r", "x0", "x1"}
-    row = problem.whole.rows_of("r").toarray()
-    assert left.whole.rows_of("r").toarray() == pytest.approx(row, rel=1e-15)
+    row = problem.structure.holding(["x1"], ["s"]).operator.rows_of("r").toarray()
+    assert left.operator(["x1"]).rows_of("r").toarray() == pytest.approx(row[:, : row.shape[1]], rel=1e-15)
     assert left.block_by_id["x1"].value == (4.0,)  # type: ignore[union-attr]
     gone = realised(problem, failed=["b"], values={})
     assert set(gone.node_by_id) == {"a", "c"}
@@ -299,7 +299,7 @@ def test_radii_of_a_calibration_replace_those_of_the_file() -> None:
 
 
 @pytest.mark.parametrize("shared", [{"correlation": 0.5}, {"covariance": (0.3 + 0.7 * np.eye(3)).tolist()}])
-def test_rows_stay_what_they_were_when_others_that_share_their_noise_fail(shared: dict[str, object]) -> None:
+def test_rows_are_those_of_what_is_left_when_others_that_share_their_noise_fail(shared: dict[str, object]) -> None:
     anchors = [{"id": f"x{i}", "node": "a", "value": 1.0, "sigma": 1.0} for i in range(3)]
     relations = [
         {"id": f"r{i}", "tail": "a", "head": "b", "family": "f", "correlation": 0.25, "sigma": 1.0} for i in range(3)
@@ -313,7 +313,7 @@ def test_rows_stay_what_they_were_when_others_that_share_their_noise_fail(shared
     for failed in (["x1", "r0"], ["x0", "x2", "r0", "r1"]):
         left = realised(problem, failed=failed, values={})
         before = problem.structure.holding((), failed).operator.matrix.toarray()
-        np.testing.assert_allclose(left.whole.matrix.toarray(), before, rtol=1e-9)
+        np.testing.assert_allclose(left.operator().matrix.toarray(), before, rtol=1e-9)
         assert len(left.noise) == (len(failed) == 2)
     assert without_noise(problem).noise == ()
 
@@ -401,7 +401,7 @@ def test_a_margin_is_called_a_bound_only_where_held_blocks_share_noise() -> None
     problem = field(0)
     blocks = problem.noise[0].blocks
     assert "share noise" in shared_words(problem, blocks)
-    assert "shares noise with what is not held (shared)" in shared_words(problem, blocks[:1])
+    assert shared_words(problem, blocks[:1]) == "", "what nobody holds is not spoken of"
     assert "frontier --jointly tries every selection" in shared_words(problem, blocks, verb="frontier")
     assert shared_words(problem, ["s0"]) == ""
     assert shared_words(joined_problem(problem)[0], blocks) == ""
@@ -415,7 +415,8 @@ def test_a_block_that_is_held_alone_has_its_own_noise() -> None:
     together, chosen = joined_problem(problem, ["label a"])
     assert chosen == ("label a",)
     assert together.margin(chosen).value == pytest.approx(0.618034)
-    assert problem.margin(["label a"]).value < 0.6
+    assert problem.margin(["label a"]).value == pytest.approx(0.618034)
+    assert problem.margin("all").value < joined_problem(problem, "all")[0].margin().value
 
 
 SIGMA = np.array([[1.0, 0.8], [0.8, 2.0]])

@@ -14,14 +14,15 @@ import rrf_design as rrf
 from rrf_design import InputError, Problem
 from rrf_design.rows import (
     EXACT,
+    Sharing,
     _checked_covariance,
+    applied,
     block_rows,
     block_target,
     correlated,
-    family_scale,
+    row_whitener,
     shrunk,
     spd_factor,
-    whitener,
     whitening,
 )
 
@@ -34,11 +35,11 @@ def anchored(block: dict[str, Any], **settings: Any) -> Problem:
 
 def white(block: dict[str, Any], **settings: Any) -> Any:
     problem = anchored(block, **settings)
-    return whitener(problem, problem.anchors[0], 2)
+    return applied(row_whitener(problem, problem.anchors[0], 2), np.eye(2))
 
 
 def test_without_noise_nothing_is_done() -> None:
-    assert white({}) is None
+    assert np.array_equal(white({}), np.eye(2))
 
 
 def test_sigma_divides() -> None:
@@ -83,11 +84,34 @@ def test_a_metric_gives_the_declared_length() -> None:
         assert (w @ r) @ (w @ r) == pytest.approx(r @ (np.array(metric) * (np.eye(2) if metric == 3.0 else 1.0)) @ r)
 
 
-def test_a_family_shares_its_weight() -> None:
-    entries = [{"id": f"a{i}", "node": "n", "family": "f", "weight": 3.0} for i in range(4)]
+def test_those_of_a_family_that_are_held_share_its_weight() -> None:
+    entries = [{"id": f"a{i}", "node": "n", "family": "f", "weight": 3.0, "cost": 1.0} for i in range(4)]
     problem = Problem(nodes=[{"id": "n"}], anchors=[*entries, {"id": "own", "node": "n", "weight": 3.0}])
-    assert family_scale(problem, problem.anchors[0]) == pytest.approx(np.sqrt(3 / 4))
-    assert family_scale(problem, problem.anchors[4]) == pytest.approx(np.sqrt(3))
+    for held in range(5):
+        rows = problem.operator([f"a{i}" for i in range(held)]).matrix.toarray().ravel()
+        assert np.allclose(rows, [*[np.sqrt(3 / max(held, 1))] * held, np.sqrt(3)])
+
+
+def test_what_is_raised_never_falls_when_more_is_held() -> None:
+    rng = np.random.default_rng(5)
+    kinds = [{"family": "f", "correlation": 0.3}, {"family": "g"}, {}, {"estimated_from": 40}]
+    blocks = [{"id": f"a{i}", "node": "n", "sigma": 1.0, **kinds[i % 4]} for i in range(12)]
+    noise = [
+        {"id": "some", "blocks": ["a2", "a6"], "correlation": 0.5},
+        {"id": "other", "blocks": ["a3", "a7", "a11"], "estimated_from": 40, "covariance": (np.eye(3) + 0.2) / 1.2},
+    ]
+    noise[1]["covariance"] = ((np.eye(3) + 0.2) / 1.2).tolist()
+    sharing = Sharing(Problem(nodes=[{"id": "n"}], anchors=blocks, noise=noise))
+    asked = np.ones(1, dtype=bool)
+    for _ in range(50):
+        few = rng.random(12) < 0.4
+        more = few | (rng.random(12) < 0.4)
+        little, much = (sharing.raised(held[None], asked[None])[0] for held in (few, more))
+        assert (little[few] <= much[few]).all()
+        assert np.allclose(sharing.least(few, asked)[few], little[few])
+        assert (sharing.least(few, asked)[more] <= much[more] * (1 + 1e-15)).all()
+        factors = [sharing.of(few, asked).factor(name) for name in sharing.blocks]
+        assert np.allclose(np.array(factors)[few], little[few] ** -0.5)
 
 
 def test_rows_of_a_relation_to_itself_are_added() -> None:

@@ -18,7 +18,7 @@ from rrf_design.errors import InputError
 from rrf_design.goal import Goal, Standing, reaches
 from rrf_design.noise import Radius
 from rrf_design.operators import Operator
-from rrf_design.premise import Premise, protected, protected_unread, suspects_of
+from rrf_design.premise import Premise, protected, protected_unread
 from rrf_design.repairing.decoding import Decoding
 from rrf_design.verdict import Evidence, Explained, Verdict, counted, decide, dispute, worst
 
@@ -239,12 +239,13 @@ def test_a_delivered_node_that_is_not_asked_has_no_margin() -> None:
 def test_suspects_are_those_named_or_else_all_that_are_not_trusted() -> None:
     anchors: list[dict[str, Any]] = [{"id": name, "node": "n"} for name in "xyz"]
     anchors[1]["trusted"] = True
-    assert suspects_of(rrf.Problem(nodes=[{"id": "n"}], anchors=anchors)) == {"x", "z"}
+    problem = rrf.Problem(nodes=[{"id": "n"}], anchors=anchors, wrong_checks=1)
+    assert Premise.of(problem).suspects == {"x", "z"}
     anchors[2]["trusted"] = False
     problem = rrf.Problem(nodes=[{"id": "n"}], anchors=anchors, wrong_checks=1)
-    assert suspects_of(problem) == {"z"}
+    assert Premise.of(problem).suspects == {"z"}
     gone = realised(problem, failed=["z"], values={})
-    assert Premise.of(gone).plain, "x does not become a suspect when the one that was named is gone"
+    assert not Premise.of(gone).wrong_checks, "x does not become a suspect when the one that was named is gone"
 
 
 def test_what_k_counts_is_called_by_its_name() -> None:

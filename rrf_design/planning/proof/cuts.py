@@ -9,7 +9,13 @@ the real numbers.
 Stronger still are the hull rows below, so the master gets a witness only where they don't cut its
 design off.
 
-With a query not asked yet in its support the row is switched off until that query is open. Radii
+With a query not asked yet in its support the row is switched off until that query is open. Where
+blocks share a weight or noise, what is left of each ‖C_j h‖² depends on how many of its family are
+held: the program has variables for that (`rrf_design.planning.proof.program`), so that a row is
+exact for every whole design (docs/algorithms.md, fact 37). What depends on more than a count is
+taken from the design that the witness was found in, and the row is switched off until all that this
+design shares is bought. Who may be wrong depends on the marks of what is held: a row whose witness
+sets blocks aside is switched off where they may not be wrong. Radii
 (the robust objective) add rows that speak of one support only: with exactly these blocks on it,
 this support stays below the target.
 
@@ -44,6 +50,7 @@ from rrf_design.planning.supports import definite
 
 if TYPE_CHECKING:
     from rrf_design.planning.evaluator import Evaluator
+    from rrf_design.planning.proof.program import MarketRows
     from rrf_design.planning.supports import Witness
 
 Array = NDArray[np.float64]
@@ -76,6 +83,29 @@ class _Pattern:
     value: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Witnessed:
+    """What one witness says: Σ energies of what is held, diluted as it is, is at least the target
+    of every design that reaches it, where all gates are open.
+    """
+
+    energies: Array
+    """(blocks,): ‖C_j h‖² where little is held; rounded up."""
+    here: Array
+    """(blocks,): the same of blocks that share more than a count, as in the witness's design."""
+    queries: tuple[int, ...]
+    """Items of queries that must be open."""
+    bought: tuple[int, ...] = ()
+    """Places among the variable blocks that must be bought,"""
+    absent: tuple[int, ...] = ()
+    """and that must not be."""
+
+    @property
+    def free(self) -> bool:
+        """Whether it holds of every design."""
+        return not (self.queries or self.bought or self.absent)
+
+
 class Pool:
     """All cuts found so far for one evaluator.
 
@@ -86,9 +116,7 @@ class Pool:
         self.evaluator = evaluator
         self.position = np.full(len(evaluator.operator.block_ids), -1, dtype=np.int64)
         self.position[evaluator.variable] = np.arange(len(evaluator.variable))
-        self._energies: list[Array] = []
-        self._owned: list[float] = []
-        self._gates: list[tuple[int, ...]] = []
+        self._cuts: list[_Witnessed] = []
         self._master: set[int] = set()  # witnesses that the master is given
         self._patterns: dict[bytes, _Pattern] = {}
         self._hulls: dict[tuple[bytes, bytes, tuple[int, ...]], Hull] = {}
@@ -109,7 +137,7 @@ class Pool:
         """Keep the row around a support that these shares of the variable blocks miss by most;
         False: they miss none.
         """
-        if not self.evaluator.plain:  # hulls speak of the whole of an error on single nodes
+        if not (self.evaluator.plain and self.evaluator.additive):  # hulls speak of sums over blocks, on single nodes
             return False
         around = self.around[support]
         weights = around.violated(shares, target)
@@ -135,15 +163,56 @@ class Pool:
         evaluator = self.evaluator
         energies = evaluator.energies(witness)
         nodes = [i for i, part in self._parts(witness) if np.any(part != 0.0)]
-        gates = tuple(int(evaluator.node_item[i]) for i in nodes if not evaluator.always[i])
-        if evaluator.robust and len(nodes) == 1:  # a single node is always a connected support: its radii count in full
+        queries = tuple(int(evaluator.node_item[i]) for i in nodes if not evaluator.always[i])
+        if design is not None:  # answers whose scatter was estimated share the confidence of all estimates
+            queries = tuple(dict.fromkeys((*queries, *(i for i in evaluator.scattered if design[i]))))
+        if evaluator.robust and evaluator.additive and len(nodes) == 1:
+            # a single node is always a connected support: its radii count in full
             energies = energies - np.square(evaluator.radii) * self._touching(tuple(nodes))
         if not evaluator.plain:  # ‖h‖ may be large where little of it is delivered, and with it the rounding of C_j h
             energies = self._outward(energies, witness)
-        fresh = self._keep(energies, gates, master=master)
+        here, bought = self._shared_here(energies, design)
+        suspected, absent = self._suspected(witness.removed, design)
+        cut = _Witnessed(energies, here, queries, tuple(sorted({*bought, *suspected})), absent)
+        fresh = self._keep(cut, master=master)
         if evaluator.robust and design is not None:
             fresh |= self._keep_pattern(witness, design)
         return fresh
+
+    def _shared_here(self, energies: Array, design: Mask | None) -> tuple[Array, tuple[int, ...]]:
+        """What is left of each energy in a design, and the places of what must be bought for that:
+        of blocks that share more than a count.
+        """
+        evaluator, tangled = self.evaluator, self.evaluator.tangled
+        seen = tangled & (energies > 0.0)
+        if design is None or not seen.any():
+            return energies, ()
+        active = evaluator.active(design)
+        held = evaluator.shares(active[None], evaluator.opened(design)[None])[0]
+        here = np.where(seen & active, energies * held * (1 + SLACK), energies)
+        mates = evaluator.sharing_with(seen) & active & (self.position >= 0)
+        return here, tuple(self.position[np.flatnonzero(mates)].tolist())
+
+    def _suspected(self, removed: tuple[int, ...], design: Mask | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What must be bought, and what must not be, so that all of these blocks may be wrong.
+
+        As many may be wrong where all checks with a rate are there that were in the design of the
+        witness; and unmarked ones where no marked one is.
+        """
+        evaluator, declared = self.evaluator, self.evaluator.operator.premise.declared
+        if not removed or declared is None:
+            return (), ()
+        names = evaluator.operator.block_ids
+        bought: tuple[int, ...] = ()
+        absent: tuple[int, ...] = ()
+        if len(removed) > 2 * declared.wrong_checks:
+            active = np.zeros(len(names), dtype=bool) if design is None else evaluator.active(design)
+            rated = [j for j, name in enumerate(names) if name in declared.rates and active[j]]
+            bought = tuple(int(self.position[j]) for j in rated if self.position[j] >= 0)
+        if not declared.marked.issuperset(names[j] for j in removed):
+            marked = [j for j, name in enumerate(names) if name in declared.marked]
+            absent = tuple(int(self.position[j]) for j in marked if self.position[j] >= 0)
+        return bought, absent
 
     def _outward(self, energies: Array, witness: Witness) -> Array:
         """Upper bounds on ‖C_j h‖² in exact arithmetic; what is set aside stays at nothing."""
@@ -152,24 +221,26 @@ class Pool:
         result[list(witness.removed)] = 0.0
         return result
 
-    def _keep(self, energies: Array, gates: tuple[int, ...], *, master: bool) -> bool:
-        row = energies[self.evaluator.variable]
-        owned = float(energies[self.evaluator.permanent].sum())
-        key = np.round(np.append(row, owned), 10).tobytes() + bytes(str(gates), "ascii")
-        number = self._seen.setdefault(key, len(self._owned))
+    def _keep(self, cut: _Witnessed, *, master: bool) -> bool:
+        gates = bytes(str((cut.queries, cut.bought, cut.absent)), "ascii")
+        variable, permanent = self.evaluator.variable, self.evaluator.permanent
+        parts = [cut.energies[variable], cut.energies[permanent].sum(keepdims=True)]
+        if not self.evaluator.additive:
+            parts += [cut.energies, cut.here]
+        number = self._seen.setdefault(np.round(np.concatenate(parts), 10).tobytes() + gates, len(self._cuts))
         if master:
             self._master.add(number)
-        if number < len(self._owned):
+        if number < len(self._cuts):
             return False
-        self._energies.append(row)
-        self._owned.append(owned)
-        self._gates.append(gates)
+        self._cuts.append(cut)
         self._stacked = None
         return True
 
     def _keep_pattern(self, witness: Witness, design: Mask) -> bool:
         evaluator = self.evaluator
-        blocks = np.flatnonzero(self._touching(witness.support)[evaluator.variable])
+        if evaluator.scattered:  # how much is left around a support depends on nodes elsewhere
+            return False
+        blocks = np.flatnonzero(evaluator.sharing_with(self._touching(witness.support))[evaluator.variable])
         present = evaluator.active(design)[evaluator.variable][blocks]
         gates = tuple(int(evaluator.node_item[i]) for i in witness.support if evaluator.node_item[i] >= 0)
         pattern = _Pattern(blocks, present, gates, witness.value)
@@ -189,11 +260,10 @@ class Pool:
         return np.array([not wanted.isdisjoint(touched) for touched in self.evaluator.block_nodes], dtype=bool)
 
     def stacked(self) -> tuple[Array, Array]:
-        """(cuts, variable blocks) energies and (cuts,) what owned blocks contribute."""
+        """(cuts, variable blocks) energies and (cuts,) what owned blocks contribute: at most."""
         if self._stacked is None:
-            width = len(self.evaluator.variable)
-            energies = np.array(self._energies) if self._energies else np.zeros((0, width))
-            self._stacked = (energies, np.array(self._owned))
+            every = np.array([cut.energies for cut in self._cuts]).reshape(len(self._cuts), len(self.position))
+            self._stacked = (every[:, self.evaluator.variable], every[:, self.evaluator.permanent].sum(axis=1))
         return self._stacked
 
     def bounds(self, designs: NDArray[np.bool_]) -> Array:
@@ -205,35 +275,42 @@ class Pool:
         if not len(owned):
             return np.full(len(designs), np.inf)
         evaluator = self.evaluator
-        if evaluator.waits.any():
-            present = np.array([evaluator.active(mask)[evaluator.variable] for mask in designs], dtype=np.float64)
+        if evaluator.waits.any() or not evaluator.additive:
+            active = np.array([evaluator.active(mask) for mask in designs])
+            present = active[:, evaluator.variable]
         else:
-            present = designs[:, evaluator.block_item[evaluator.variable]].astype(np.float64)
-        values = present @ energies.T + owned
-        for cut, gates in enumerate(self._gates if evaluator.market.node_items else ()):
-            if gates:
-                values[~designs[:, list(gates)].all(axis=1), cut] = np.inf
+            present = designs[:, evaluator.block_item[evaluator.variable]]
+        if evaluator.additive:
+            values = present.astype(np.float64) @ energies.T + owned
+        else:
+            opened = np.array([evaluator.opened(mask) for mask in designs])
+            values = evaluator.shares(active, opened) @ np.array([cut.energies for cut in self._cuts]).T
+        for number, cut in enumerate(self._cuts):
+            if not cut.free:
+                there = designs[:, list(cut.queries)].all(axis=1) & present[:, list(cut.bought)].all(axis=1)
+                values[~there | present[:, list(cut.absent)].any(axis=1), number] = np.inf
         lowest: Array = values.min(axis=1)
         return lowest
 
     def ungated(self) -> NDArray[np.int64]:
         """Cuts that bind always: those a linear relaxation may combine."""
-        return np.array([i for i, gates in enumerate(self._gates) if not gates], dtype=np.int64)
+        return np.array([i for i, cut in enumerate(self._cuts) if cut.free], dtype=np.int64)
 
-    def rows(self, target: float, variable_of: NDArray[np.int64]) -> list[CutRow]:
-        """Covering rows for a squared objective of at least `target`.
+    def rows(self, target: float, structure: MarketRows) -> list[CutRow]:
+        """Covering rows for a squared objective of at least `target`, over the program's variables.
 
-        `variable_of` maps variable blocks to the program's variables. Of rows with equal left sides
-        one is kept.
+        Of rows with equal left sides one is kept.
         """
-        energies, owned = self.stacked()
+        variable_of = structure.variable_of
         result: dict[bytes, CutRow] = {}
         for number in sorted(self._master):
-            need = target * (1 - SLACK) - owned[number] * (1 + SLACK) - SLACK * target
+            cut = self._cuts[number]
+            energies, variables, owned = structure.spread(cut.energies, cut.here)
+            need = target * (1 - SLACK) - owned * (1 + SLACK) - SLACK * target
             if need > 0.0:
-                _keep_stronger(
-                    result, _covering(energies[number] * (1 + SLACK), need, self._gates[number], variable_of)
-                )
+                gates = (*cut.queries, *variable_of[list(cut.bought)])
+                row = _covering(energies * (1 + SLACK), variables, need, gates, variable_of[list(cut.absent)].tolist())
+                _keep_stronger(result, row)
         for hull in self._hulls.values():
             made = _counting(hull, target, variable_of)
             if made is not None:
@@ -266,7 +343,10 @@ def _counting(hull: Hull, target: float, variable_of: NDArray[np.int64]) -> CutR
     return CutRow(variables, coefficients, need - need * len(around.gates))
 
 
-def _covering(energies: Array, need: float, gates: tuple[int, ...], variable_of: NDArray[np.int64]) -> CutRow:
+def _covering(
+    energies: Array, of: NDArray[np.int64], need: float, gates: Sequence[int], absent: Sequence[int]
+) -> CutRow:
+    """Σ energies·variables ≥ need where all `gates` are open and nothing `absent` is there."""
     worst = need - float(energies[energies < 0].sum())
     if worst > 4096 * need:
         energies = np.maximum(energies, 0.0)  # weaker, but whole numbers stay small
@@ -278,9 +358,19 @@ def _covering(energies: Array, need: float, gates: tuple[int, ...], variable_of:
     faint = (units >= 0) & (units <= 1.0)  # rounding noise of blocks that don't see h: moved to the bound
     kept = np.flatnonzero(~faint)
     bound = SCALE - int(faint.sum())
-    variables = np.append(variable_of[kept], gates).astype(np.int64)
-    coefficients = np.append(units[kept], [-opening] * len(gates)).astype(np.int64)
-    return CutRow(variables, coefficients, bound - int(opening) * len(gates))
+    variables = np.concatenate([of[kept], gates, absent]).astype(np.int64)
+    coefficients = np.concatenate([units[kept], [-opening] * len(gates), [opening] * len(absent)]).astype(np.int64)
+    return _merged(CutRow(variables, coefficients, bound - int(opening) * len(gates)))
+
+
+def _merged(row: CutRow) -> CutRow:
+    """The same with each variable once."""
+    variables, which = np.unique(row.variables, return_inverse=True)
+    if len(variables) == len(row.variables):
+        return row
+    coefficients = np.zeros(len(variables), dtype=np.int64)
+    np.add.at(coefficients, which.ravel(), row.coefficients)
+    return CutRow(variables, coefficients, row.bound)
 
 
 def _forbidding(pattern: _Pattern, variable_of: NDArray[np.int64]) -> CutRow:

@@ -2,8 +2,11 @@
 solver.
 
 Variables: one per item (queries, then blocks on sale), one per owned block that waits for a query,
-one per step of a price tier. Structure rows say what may be bought together; covering rows come
-from the pool of cuts.
+one per step of a price tier, and for each family of which something may be bought those that count
+its members. Of a family whose members share a weight so many are held, and each of them counts for
+so much less: with one variable for "so many" and one for "this one, while so many" every cut is a
+row over 0/1 variables, exact for whole designs (docs/algorithms.md, fact 37). Structure rows say
+what may be bought together; covering rows come from the pool of cuts.
 
 Money is rational (docs/algorithms.md, fact 20). All prices have one common denominator, so every
 bill is a whole number of units and fits a budget exactly when it fits the budget rounded down to
@@ -20,7 +23,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import floor, lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +33,7 @@ from rrf_design.planning.proof.cuts import CutRow
 
 if TYPE_CHECKING:
     from rrf_design.planning.evaluator import Evaluator
+    from rrf_design.rows import SharingGroup
 
 LARGEST = 1 << 50  # units of all prices together: exact in a float, and far from what 64 bits hold
 
@@ -64,8 +68,9 @@ class MarketRows:
             self.levels.append(np.arange(first_level, first_level + len(tier.items)))
             first_level += len(tier.items)
         self.variables = first_level
+        self.counts = tuple(map(self._count, evaluator.counted))
         self._covers: list[tuple[NDArray[np.int64], Fraction]] = []
-        self.rows = tuple(self._rules() + self._closures() + self._levels() + self._dominance())
+        self.rows = tuple(self._rules() + self._closures() + self._levels() + self._counting() + self._dominance())
 
     @cached_property
     def variable_of(self) -> NDArray[np.int64]:
@@ -128,7 +133,7 @@ class MarketRows:
         if cuts is not None:
             rows += cuts
         elif target is not None:
-            rows += self.evaluator.pool.rows(target, self.variable_of)
+            rows += self.evaluator.pool.rows(target, self)
         return BinaryProgram(self.variables, tuple(rows), hard, self.cost, self.unit, minimise, hint)
 
     def _within(self, budget: Fraction) -> list[CutRow]:
@@ -192,14 +197,63 @@ class MarketRows:
             rows += [_row([a, b], [1, -1], 0) for a, b in pairwise(steps)]
         return rows
 
+    def _count(self, group: SharingGroup) -> _Count:
+        """Variables for how many of a group are held: one for each number, and one for each member
+        that is held while it is that number.
+        """
+        evaluator = self.evaluator
+        fixed = np.array([j for j in group.members if evaluator.permanent[j]], dtype=np.int64)
+        free = np.array([j for j in group.members if not evaluator.permanent[j]], dtype=np.int64)
+        numbers = self.variables + np.arange(len(free) + 1)
+        held = numbers[-1] + 1 + np.arange(len(free) * len(free)).reshape(len(free), len(free))
+        self.variables = int(numbers[-1]) + 1 + held.size
+        return _Count(group, fixed, free, numbers, held)
+
+    def _counting(self) -> list[CutRow]:
+        """That the variables of each group count what is held."""
+        rows = []
+        for count in self.counts:
+            numbers, members = count.numbers.tolist(), count.held.tolist()
+            bought = self.variable_of[self.evaluator.pool.position[count.free]].tolist()
+            rows += _exactly(numbers, [1] * len(numbers), 1)
+            for member, own in zip(bought, members, strict=True):  # held: while it is one of the numbers
+                rows += _exactly([member, *own], [-1] + [1] * len(own), 0)
+            for number in range(1, len(numbers)):  # so many are held while it is this number
+                some = [own[number - 1] for own in members]
+                rows += _exactly([numbers[number], *some], [-number] + [1] * len(some), 0)
+                rows += [_row([numbers[number], one], [1, -1], 0) for one in some]
+        return rows
+
+    def spread(self, energies: NDArray[np.float64], here: NDArray[np.float64]) -> tuple[Any, Any, float]:
+        """Energies by block as coefficients of the program's variables, these, and what is there
+        whatever is bought; `here` are those of blocks that share more than a count.
+        """
+        evaluator = self.evaluator
+        if evaluator.additive:
+            return energies[evaluator.variable], self.variable_of, float(energies[evaluator.permanent].sum())
+        energies = np.where(evaluator.tangled, here, energies)
+        plain = np.ones(len(energies), dtype=bool)
+        coefficients, variables = [], []
+        for count in self.counts:
+            plain[count.group.members] = False
+            shares = count.shares(evaluator)  # (members, numbers)
+            coefficients += [energies[count.fixed] @ shares[: len(count.fixed)]]
+            coefficients += list((energies[count.free, None] * shares[len(count.fixed) :])[:, 1:])
+            variables += [count.numbers, *count.held]
+        kept = evaluator.variable[plain[evaluator.variable]]
+        coefficients.append(energies[kept])
+        variables.append(self.variable_of[evaluator.pool.position[kept]])
+        owned = float(energies[evaluator.permanent & plain].sum())
+        return np.concatenate(coefficients), np.concatenate(variables), owned
+
     def _dominance(self) -> list[CutRow]:
         """Buy the better first: a block is bought only with any other on the same nodes that sees
         more and costs no more.
 
         Exchanging the two keeps a design admissible when no rule speaks of either, and never lowers
-        the margin; radii can make the better block the less certain one, so there is no such row
-        for the robust objective. Nor under a premise: the better block may be a suspect and the
-        other not.
+        the margin where the better one shares with nothing that the other does not; radii can make
+        the better block the less certain one, so there is no such row for the robust objective. Nor
+        under a premise: the better block may be a suspect and the other not.
         """
         evaluator, market = self.evaluator, self.evaluator.market
         if evaluator.robust or not evaluator.plain:
@@ -212,9 +266,35 @@ class MarketRows:
             grams = {i: _gram(evaluator, i) for i in members} if len(members) > 1 else {}
             for a in grams:
                 for b in grams:
-                    if a != b and market.prices[a] <= market.prices[b] and _sees_more(grams[a], grams[b], first=a < b):
+                    cheaper = a != b and market.prices[a] <= market.prices[b] and evaluator.shares_no_more(a, b)
+                    if cheaper and _sees_more(grams[a], grams[b], first=a < b):
                         rows.append(_row([a, b], [1, -1], 0))
         return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """A group whose members are raised by how many of them are held, and the variables that count
+    them.
+    """
+
+    group: SharingGroup
+    fixed: NDArray[np.int64]
+    """Members that are in every design,"""
+    free: NDArray[np.int64]
+    """and the others."""
+    numbers: NDArray[np.int64]
+    """Variables: so many of the others are held, from none."""
+    held: NDArray[np.int64]
+    """(others, numbers but none): this one is held, and so many are."""
+
+    def shares(self, evaluator: Evaluator) -> NDArray[np.float64]:
+        """(members, numbers): what is left of the energy of each, the fixed ones first."""
+        patterns = (
+            np.arange(len(self.group.members))[None, :] < (len(self.fixed) + np.arange(len(self.numbers)))[:, None]
+        )
+        least = evaluator.structure.least[np.concatenate([self.fixed, self.free])]
+        return np.asarray(least[:, None] / self.group.raised(patterns)[None, :])
 
 
 def relaxed(program: BinaryProgram) -> NDArray[np.float64] | None:
@@ -239,6 +319,11 @@ def relaxed(program: BinaryProgram) -> NDArray[np.float64] | None:
 
 def _row(variables: list[int], coefficients: list[int], bound: int) -> CutRow:
     return CutRow(np.array(variables, dtype=np.int64), np.array(coefficients, dtype=np.int64), bound)
+
+
+def _exactly(variables: list[int], coefficients: list[int], bound: int) -> list[CutRow]:
+    """An equation, as two rows."""
+    return [_row(variables, coefficients, bound), _row(variables, [-c for c in coefficients], -bound)]
 
 
 def _gram(evaluator: Evaluator, item: int) -> NDArray[np.float64]:

@@ -64,10 +64,11 @@ RESOLVED = 1e-9  # of the squared scale: smaller squared targets are left to wit
 
 
 def applies(evaluator: Evaluator) -> bool:
-    """Whether hull rows speak of this evaluator: all queries asked, every node for itself, and G
-    fits as one array.
+    """Whether hull rows speak of this evaluator: all queries asked, every node for itself, nothing
+    shared, and G fits as one array.
     """
-    return evaluator.plain and not evaluator.market.node_items and evaluator.operator.matrix.shape[1] <= DENSE
+    plain = evaluator.plain and evaluator.additive
+    return plain and not evaluator.market.node_items and evaluator.operator.matrix.shape[1] <= DENSE
 
 
 class Prover(PlanSearch):

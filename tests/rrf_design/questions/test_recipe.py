@@ -190,6 +190,7 @@ def test_relations_anchors_and_prices(invoices: Path) -> None:
         "id": "reworded like total",
         "tail": "total",
         "head": "reworded",
+        "trusted": True,
     }
     assert entry(recipe, "relations", "reworded@other#2 like reworded")["tail"] == "reworded"
     cents = entry(recipe, "relations", "cents like total")

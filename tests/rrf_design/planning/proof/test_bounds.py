@@ -182,7 +182,7 @@ def test_rows_hold_for_whatever_reaches_the_target_and_bounds_for_everything(fea
     assert (reached**2 <= bounds * (1 + 1e-9) + 1e-12).all()
     cut = 0
     for target in np.unique(reached[reached > 1e-6])[::-3]:
-        rows = evaluator.pool.rows(float(target**2), structure.variable_of)
+        rows = evaluator.pool.rows(float(target**2), structure)
         for mask, value in zip(designs, reached, strict=True):
             values = values_of(evaluator, structure, mask)
             kept = all(int(row.coefficients @ values[row.variables]) >= row.bound for row in rows)
@@ -206,7 +206,7 @@ def test_a_witness_is_kept_once_and_the_master_gets_it_when_it_is_told_to():
 def test_an_empty_pool_says_nothing():
     evaluator = Evaluator(random_problem(1, blocks=4))
     assert np.isinf(evaluator.pool.bounds(np.zeros((2, len(evaluator.market.items)), dtype=bool))).all()
-    assert evaluator.pool.rows(1.0, np.arange(len(evaluator.variable))) == []
+    assert evaluator.pool.rows(1.0, MarketRows(evaluator)) == []
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -216,12 +216,12 @@ def test_a_covering_row_in_whole_numbers_is_never_stronger_than_the_real_one(see
     if seed % 2:
         energies[0] = -0.3
     need = 1.1
-    row = _covering(energies, need, (), np.arange(6))
+    row = _covering(energies, np.arange(6), need, (), ())
     for chosen in (np.array(bits) for bits in product([0, 1], repeat=6)):
         if energies @ chosen >= need:
             assert row.coefficients @ chosen[row.variables] >= row.bound
     assert row.coefficients.max() <= 2 * SCALE
-    gated = _covering(energies, need, (6, 7), np.arange(6))
+    gated = _covering(energies, np.arange(6), need, (6, 7), ())
     for chosen in (np.array(bits) for bits in product([0, 1], repeat=8)):
         if not chosen[6:].all():
             assert gated.coefficients @ chosen[gated.variables] >= gated.bound  # switched off
@@ -272,7 +272,7 @@ def left_minus_bound(evaluator: Evaluator, structure: MarketRows, mask: np.ndarr
     values[: len(mask)] = mask
     for number, block in enumerate(structure.waiting):
         values[len(mask) + number] = evaluator.active(mask)[block]
-    rows = evaluator.pool.rows(target, structure.variable_of)
+    rows = evaluator.pool.rows(target, structure)
     return np.array([int(row.coefficients @ values[row.variables]) - row.bound for row in rows])
 
 
@@ -316,7 +316,7 @@ def test_designs_below_the_target_are_cut_off():
 def test_a_support_that_nothing_on_sale_can_help_is_said_to_be_hopeless():
     evaluator = Evaluator(random_problem(5, blocks=7))
     assert evaluator.pool.add_hull((0, 1), np.ones(len(evaluator.variable)), 1e6)
-    row = evaluator.pool.rows(1e6, MarketRows(evaluator).variable_of)[0]
+    row = evaluator.pool.rows(1e6, MarketRows(evaluator))[0]
     assert len(row.variables) == 0
     assert row.bound == 1
 
