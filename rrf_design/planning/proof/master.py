@@ -92,6 +92,8 @@ class OrTools:
             2  # the linear relaxation is what refutes covering rows: 30 times faster
         )
         solver.parameters.cp_model_probing_level = 0  # small programs, solved often: probing costs more than it saves
+        # Looking for rows included in others, OR-Tools 9.15 calls feasible programs infeasible.
+        solver.parameters.presolve_inclusion_work_limit = 0
         solver.parameters.stop_after_first_solution = not program.minimise
         if time_limit is not None:
             solver.parameters.max_time_in_seconds = max(time_limit, 0.01)
