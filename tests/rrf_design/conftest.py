@@ -4,9 +4,11 @@ small world of answers with known truth.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,36 +143,51 @@ def ask(name: str, cost: float, *, scale: float | None = None) -> str:
     return "\n".join(lines) + "\n\n"
 
 
+def world_at(
+    folder: Path,
+    *,
+    items: int = 240,
+    wrong: float = 0.05,
+    unread: float = 0.0,
+    person: bool = True,
+    scale: float | None = 100.0,
+    nodes: int = 4,
+    together: float = 0.0,
+    extra: str = "",
+    seed: int = 1,
+) -> World:
+    draw = np.random.default_rng(seed)
+    names = ["total", "reworded", "cents", "other", "fifth"][:nodes]
+    scales = {name: scale if name == "cents" and scale is not None else 1.0 for name in names}
+    asks = "".join(ask(n, 1.0 + i, scale=scale if n == "cents" else None) for i, n in enumerate(names))
+    (folder / "rrf.toml").write_text(HEAD + asks + (PERSON if person else "") + extra)
+    table, answers = [], []
+    for number in range(items):
+        truth = int(draw.integers(10, 90))
+        table.append({"no": f"i{number}", "text": f"item {number}: {truth}", "booked": truth})
+        shared = draw.random() < together
+        for name in names:
+            off = 7 if shared else int(draw.integers(1, 6)) if draw.random() < wrong else 0
+            said = "no idea" if draw.random() < unread else f"{(truth + off) * scales[name]:g}"
+            answers.append({"id": f"i{number}", "node": name, "text": said})
+    for name, rows in (("table", table), ("answers", answers)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return World(folder)
+
+
 @pytest.fixture
 def make_world(tmp_path: Path) -> Callable[..., World]:
-    def make(
-        *,
-        items: int = 240,
-        wrong: float = 0.05,
-        unread: float = 0.0,
-        person: bool = True,
-        scale: float | None = 100.0,
-        nodes: int = 4,
-        together: float = 0.0,
-        extra: str = "",
-        seed: int = 1,
-    ) -> World:
-        draw = np.random.default_rng(seed)
-        names = ["total", "reworded", "cents", "other", "fifth"][:nodes]
-        scales = {name: scale if name == "cents" and scale is not None else 1.0 for name in names}
-        asks = "".join(ask(n, 1.0 + i, scale=scale if n == "cents" else None) for i, n in enumerate(names))
-        (tmp_path / "rrf.toml").write_text(HEAD + asks + (PERSON if person else "") + extra)
-        table, answers = [], []
-        for number in range(items):
-            truth = int(draw.integers(10, 90))
-            table.append({"no": f"i{number}", "text": f"item {number}: {truth}", "booked": truth})
-            shared = draw.random() < together
-            for name in names:
-                off = 7 if shared else int(draw.integers(1, 6)) if draw.random() < wrong else 0
-                said = "no idea" if draw.random() < unread else f"{(truth + off) * scales[name]:g}"
-                answers.append({"id": f"i{number}", "node": name, "text": said})
-        for name, rows in (("table", table), ("answers", answers)):
-            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return World(tmp_path)
+    return partial(world_at, tmp_path)
 
-    return make
+
+@pytest.fixture(scope="session")
+def _proven_policy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    from rrf_design.promises import PilotSettings
+
+    return world_at(tmp_path_factory.mktemp("policy"), items=300, wrong=0.03).document(PilotSettings(100, 0.1))
+
+
+@pytest.fixture
+def proven_policy(_proven_policy: dict[str, Any]) -> dict[str, Any]:
+    """The document of a policy that a pilot of 100 items proves; a test may change its own."""
+    return copy.deepcopy(_proven_policy)

@@ -190,18 +190,12 @@ def test_check_everything_says_why(made: dict[str, Any]) -> None:
         prove_policy(dear)
 
 
-@pytest.fixture
-def document(make_world: Any) -> dict[str, Any]:
-    found: dict[str, Any] = make_world(items=300, wrong=0.03).document(PilotSettings(100, 0.1))
-    return found
-
-
-def test_an_honest_policy_is_proven(document: dict[str, Any]) -> None:
-    proven = prove_policy(document)
-    assert proven.policy == document["policy"]
+def test_an_honest_policy_is_proven(proven_policy: dict[str, Any]) -> None:
+    proven = prove_policy(proven_policy)
+    assert proven.policy == proven_policy["policy"]
     assert proven.risk == 0.1
     assert (
-        document["sentence"]
+        proven_policy["sentence"]
         == "Of all items, at most 10 % are wrong, with confidence 95 %, for items drawn like the 100 of the pilot."
     )
 
@@ -269,10 +263,10 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_forged_policy_is_refused(document: dict[str, Any], forgery: str) -> None:
-    forged = copy.deepcopy(document)
+def test_a_forged_policy_is_refused(proven_policy: dict[str, Any], forgery: str) -> None:
+    forged = copy.deepcopy(proven_policy)
     FORGERIES[forgery](forged)
-    assert forged != document
+    assert forged != proven_policy
     with pytest.raises(Refused):
         prove_policy(forged)
 
@@ -285,21 +279,21 @@ def test_what_is_no_policy_is_refused(junk: Any) -> None:
         prove_policy(junk)
 
 
-def test_every_entry_may_be_anything(document: dict[str, Any]) -> None:
+def test_every_entry_may_be_anything(proven_policy: dict[str, Any]) -> None:
     """Total on malformed input: a refusal, or the proof where the entry proves nothing; never
     another error.
     """
     junk: Any
-    for key in document:
+    for key in proven_policy:
         for junk in (None, True, -1, 1e308, "", "1e999999999", [], {}, [[]], {"digest": 3, "size": True}):
             try:
-                prove_policy({**document, key: junk})
+                prove_policy({**proven_policy, key: junk})
             except Refused:
                 continue
-    for key in document["choice"]:
+    for key in proven_policy["choice"]:
         for junk in (None, True, -1, "9" * 400, [], {}, [{}]):
             try:
-                prove_policy({**document, "choice": {**document["choice"], key: junk}})
+                prove_policy({**proven_policy, "choice": {**proven_policy["choice"], key: junk}})
             except Refused:
                 continue
 

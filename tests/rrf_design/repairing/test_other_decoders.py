@@ -213,13 +213,14 @@ def test_a_missing_answer_is_computed_from_the_others():
     assert fixed.nearest["total"] == (119.0,)
 
 
-def test_too_many_combinations_are_said_to_be_cut():
-    nodes = [{"id": f"p{i}"} for i in range(8)]
+def test_too_many_combinations_are_said_to_be_cut(monkeypatch):
+    monkeypatch.setattr("rrf_design.repairing._discrete.MOST_COMBINATIONS", 200)
+    nodes = [{"id": f"p{i}"} for i in range(4)]
     problem = rrf.Problem(
         nodes=[*nodes, {"id": "t"}],
         relations=[{"id": "sum", "sum": [node["id"] for node in nodes], "head": "t"}],
     )
-    said = {node["id"]: 1.0 for node in nodes} | {"t": 9.0}
+    said = {node["id"]: 1.0 for node in nodes} | {"t": 5.0}
     samples = {node["id"]: [0.0, 2.0, 3.0] for node in nodes}
     task, _ = make_task(problem, problem.operator(), said, candidates=samples)
     assert "t" in _close(task)[1]

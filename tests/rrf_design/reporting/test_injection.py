@@ -22,6 +22,8 @@ from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.reporting.documents import read, render
 from rrf_design.tables.delivered import deliver
 
+from ..conftest import world_at
+
 PAYLOAD = (
     '"\'`><x-hack onhack=1></script></style></title></textarea></pre></svg>--><x-hack a="{{ 1 }}">]]>&lt;x-hack&gt;'
 )
@@ -244,10 +246,10 @@ def test_documents_keep_what_they_were_given(pages: dict[str, str]) -> None:
 PAYLOAD_POLICIES = "\"'><x-hack onhack=1></script></style></title><x-hack>"
 
 
-@pytest.fixture
-def policies_documents(make_world: Any) -> dict[str, dict[str, Any]]:
+@pytest.fixture(scope="module")
+def policies_documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     ledger = '\n[[check]]\nid = "ledger"\nof = "total"\nby = { expression = "n + n" }\ncost = 3.0\n'
-    world = make_world(items=200, wrong=0.1, extra=ledger)
+    world = world_at(tmp_path_factory.mktemp("policies"), items=200, wrong=0.1, extra=ledger)
     path = world.folder / "table.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps({**row, "n": row["booked"] / 2}) + "\n" for row in rows))
