@@ -1,12 +1,13 @@
-"""The judge itself knows a wrong bound; its fields are repeatable; a small run meets its
-conditions.
-"""
+"""The judge itself knows a wrong bound; its fields are repeatable."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from scenarios.kit.exact_elimination import semidefinite
 from scenarios.protection import FAMILIES, QUESTIONS, choices, field, holds
 
 
@@ -33,3 +34,14 @@ def test_every_question_has_choices(question: str) -> None:
     for matrix, counts in choices(question, field("gaussian", 1)):
         assert matrix.shape[1] == len(counts)
         assert counts.any()
+
+
+def test_elimination_knows_semidefinite_from_definite() -> None:
+    half, one, nothing = Fraction(1, 2), Fraction(1), Fraction(0)
+    assert not semidefinite([[-half]])
+    assert not semidefinite([[nothing, half], [half, nothing]])
+    assert not semidefinite([[one, one], [one, one - Fraction(1, 10**30)]])
+    assert semidefinite([[one, one], [one, one]])
+    assert not semidefinite([[one, one], [one, one]], 1)
+    assert semidefinite([[nothing, nothing], [nothing, one]], 1)
+    assert not semidefinite([[nothing, nothing], [nothing, one]], 0)
