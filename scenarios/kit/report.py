@@ -57,9 +57,19 @@ class Table:
                 raise ValueError(f"table {self.name!r}, row {number}: {len(row)} cells for {len(self.columns)} columns")
 
     @classmethod
-    def of(cls, name: str, rows: Sequence[Mapping[str, Any]], *, caption: str = "", shown: int | None = 60) -> Table:
-        """From one mapping per row, all with the same keys."""
-        columns = tuple(rows[0]) if rows else ()
+    def of(
+        cls,
+        name: str,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        caption: str = "",
+        shown: int | None = 60,
+        columns: Sequence[str] = (),
+    ) -> Table:
+        """From one mapping per row, all with the same keys; `columns`: those of a table without
+        rows.
+        """
+        columns = tuple(rows[0]) if rows else tuple(columns)
         for number, row in enumerate(rows, start=1):
             if tuple(row) != columns:
                 raise ValueError(f"table {name!r}, row {number}: columns {list(row)} differ from {list(columns)}")

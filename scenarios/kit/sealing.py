@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,13 @@ from rrf_design.checker.record import ARRAYS, FILE_FORMAT
 
 Document = dict[str, Any]
 NAMES = ("node_ids", "block_ids", "block_kinds")
+
+
+def at(document: Any, place: Sequence[Any]) -> Any:
+    """What stands at a place, key by key."""
+    for key in place:
+        document = document[key]
+    return document
 
 
 def seal(document: Document) -> bytes:

@@ -5,6 +5,7 @@ parsers, weights, tolerances.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from rrf_design.repairing import Failure
 from rrf_design.responses import sensitivity
 from rrf_design.responses.programs import extract
 from scenarios.kit import Table, designs
+from scenarios.kit.rows import pick
 from scenarios.real_model.fields import same
 from scenarios.real_model.natural import by_task
 from scenarios.real_model.work import Document, nodes_of, recall
@@ -64,29 +66,20 @@ def consistency(documents: Sequence[Document]) -> Table:
 
 def shared_examples(documents: Sequence[Document], limit: int = 8) -> Table:
     """Raw outputs of fields that agree on a wrong answer."""
+    columns = ("item", "family", "truth", "agreed on", "first answer")
     rows: list[dict[str, Any]] = []
     for document in documents:
-        value = defect(document)
+        value, (first, _) = defect(document), nodes_of(document)[0]
         if value is not None and value <= LOW_DEFECT and not any(ok for _, ok in nodes_of(document)):
-            rows.append(
-                {
-                    "item": document["id"],
-                    "family": document["family"],
-                    "truth": " ".join(f"{v:g}" for v in document["truth"]),
-                    "agreed on": " ".join(f"{v:g}" for v in nodes_of(document)[0][0].value or ()),
-                    "first answer": nodes_of(document)[0][0].text[:120],
-                }
-            )
-    columns = {"item": "", "family": "", "truth": "", "agreed on": "", "first answer": ""}
-    caption = "Fields whose four answers agree and are wrong."
-    if not rows:
-        return Table("shared-examples", tuple(columns), (), caption)
-    return Table.of("shared-examples", rows, caption=caption, shown=limit)
+            truth, agreed = (" ".join(f"{v:g}" for v in told or ()) for told in (document["truth"], first.value))
+            cells = (document["id"], document["family"], truth, agreed, first.text[:120])
+            rows.append(dict(zip(columns, cells, strict=True)))
+    return Table.of("shared-examples", rows, shown=limit, columns=columns)
 
 
 def hidden_only(documents: Sequence[Document]) -> Table:
     """What is wrong with generated programs, and whether the public signature can see it."""
-    counts: dict[tuple[str, str], int] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     for document in documents:
         if document["task"] != "code":
             continue
@@ -99,11 +92,9 @@ def hidden_only(documents: Sequence[Document]) -> Table:
                 kind = "hidden-only error"
             else:
                 kind = "error visible in the public signature"
-            counts[candidate["role"], kind] = counts.get((candidate["role"], kind), 0) + 1
+            counts[candidate["role"], kind] += 1
     rows = [{"role": role, "kind": kind, "programs": count} for (role, kind), count in sorted(counts.items())]
-    if not rows:
-        return Table("programs", ("role", "kind", "programs"), ())
-    return Table.of("programs", rows)
+    return Table.of("programs", rows, columns=("role", "kind", "programs"))
 
 
 def labels(document: Document, row: Any) -> list[Failure]:
@@ -135,25 +126,16 @@ def repairs_by_item(documents: Sequence[Document]) -> Table:
     rows = [
         {
             "item": d["id"],
-            "design": r["design"],
-            "k": r["k"],
-            "chosen": r["chosen"],
+            **pick(r, "design k chosen"),
             "value": _value(r),
             "right": r["correct"],
-            "error": r["error"],
-            "support": r["support"],
-            "residual": r["residual"],
-            "edit": r["edit"],
+            **pick(r, "error support residual edit"),
             "labels": "" if r["correct"] else "; ".join(map(str, labels(d, r))),
         }
         for d in documents
         for r in d["repairs"]
     ]
-    return Table.of(
-        "repairs-by-item",
-        rows,
-        shown=10,
-    )
+    return Table.of("repairs-by-item", rows, shown=10)
 
 
 def _value(row: Any) -> str:
@@ -166,19 +148,15 @@ def choices_by_item(documents: Sequence[Document]) -> Table:
         {
             "item": d["id"],
             "method": name,
-            "chosen": mark["chosen"],
-            "value": _value(mark),
-            "right": mark["correct"],
-            "error": mark["error"],
+            "chosen": m["chosen"],
+            "value": _value(m),
+            "right": m["correct"],
+            "error": m["error"],
         }
         for d in documents
-        for name, mark in d["baselines"].items()
+        for name, m in d["baselines"].items()
     ]
-    return Table.of(
-        "choices-by-item",
-        rows,
-        shown=10,
-    )
+    return Table.of("choices-by-item", rows, shown=10)
 
 
 def taxonomy(documents: Sequence[Document]) -> Table:

@@ -20,18 +20,13 @@ PROGRAMS = "programs.jsonl"
 
 def expressions(items: Iterable[Item]) -> Table:
     """Expression, exact answer, scale and shift of every arithmetic item."""
+    columns = ("item", "family", "expression", "answer", "scale", "shift")
     rows = [
-        {"item": i.id, "family": i.family, "expression": i.text, "answer": i.answer, "scale": i.scale, "shift": i.shift}
+        dict(zip(columns, (i.id, i.family, i.text, i.answer, i.scale, i.shift), strict=True))
         for i in items
         if isinstance(i, AskedExpression)
     ]
-    columns = ("item", "family", "expression", "answer", "scale", "shift")
-    caption = (
-        "The arithmetic items. Queries ask for the value, for it reworded, for scale times it, and for it plus shift."
-    )
-    if not rows:
-        return Table("catalogue", columns, (), caption)
-    return Table.of("catalogue", rows, caption=caption, shown=8)
+    return Table.of("catalogue", rows, shown=8, columns=columns)
 
 
 def programs_file(items: Iterable[Item]) -> dict[str, bytes]:

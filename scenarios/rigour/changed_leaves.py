@@ -24,7 +24,7 @@ from scipy import sparse
 from rrf_design.checker.promise_words import AUDIT_INFORMATION, POLICY_INFORMATION, POLICY_TRUST
 from rrf_design.checker.wording import INFORMATION
 from scenarios.kit.exact_elimination import ExactGram
-from scenarios.kit.sealing import Document, seal, seal_operator
+from scenarios.kit.sealing import Document, at, seal, seal_operator
 from scenarios.rigour.forged_promises import met
 
 Place = tuple[Any, ...]
@@ -32,10 +32,10 @@ FEW = 6
 """So many entries at both ends of a long list are changed; those between are like them."""
 
 
-def places(value: Any, at: Place = ()) -> Iterator[Place]:
+def places(value: Any, place: Place = ()) -> Iterator[Place]:
     """Every leaf, and every list and object, of a document."""
-    if at:
-        yield at
+    if place:
+        yield place
     inner: list[Any] = []
     if isinstance(value, dict):
         inner = list(value.items())
@@ -43,7 +43,7 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
         inner = list(enumerate(value))
         inner = inner if len(inner) <= 2 * FEW else inner[:FEW] + inner[-FEW:]
     for key, part in inner:
-        yield from places(part, (*at, key))
+        yield from places(part, (*place, key))
 
 
 def changes(value: Any) -> list[Any]:
@@ -70,10 +70,7 @@ def changes(value: Any) -> list[Any]:
 def changed(document: Document, place: Place, value: Any) -> bytes:
     """The document with that value there, sealed again wherever it has a digest."""
     result = copy.deepcopy(document)
-    holder: Any = result
-    for key in place[:-1]:
-        holder = holder[key]
-    holder[place[-1]] = value
+    at(result, place[:-1])[place[-1]] = value
     if document["format"] != "rrf-certificate":
         return json.dumps(result).encode()
     if place[0] == "operator" and len(place) > 1 and place[1] in SEALED and isinstance(result["operator"], dict):
@@ -168,9 +165,7 @@ def information(document: Document) -> tuple[str, ...]:
 
 def harmless(document: Document, place: Place, new: Any, content: bytes) -> bool:
     """May `verify` accept that change?"""
-    old: Any = document
-    for key in place:
-        old = old[key]
+    old = at(document, place)
     name, number = named(place), isinstance(old, int | float) and isinstance(new, int | float)
     if under(name, information(document)) or name in LISTS or under(name, (*EVIDENCE, *WISHES)):
         return True
@@ -243,10 +238,7 @@ def leaf_case(documents: Mapping[str, Document], folder: Path, seed: int) -> dic
     name = sorted(documents)[seed % len(documents)]
     every = list(places(documents[name]))
     place = every[int(rng.integers(len(every)))]
-    value: Any = documents[name]
-    for key in place:
-        value = value[key]
-    choices = changes(value)
+    choices = changes(at(documents[name], place))
     return judged(name, documents[name], place, choices[int(rng.integers(len(choices)))], folder)
 
 

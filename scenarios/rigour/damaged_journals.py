@@ -24,6 +24,7 @@ import numpy as np
 import rrf_design as rrf
 from rrf_design.acquisition import read_run
 from rrf_design.errors import RRFError
+from scenarios.kit.sealing import at
 
 SAID = ("verdict", "spent", "money", "calls", "purchases", "gamma_lower", "repaired", "stopped_because")
 HOSTILE: tuple[Any, ...] = (
@@ -141,9 +142,7 @@ def _changed(rng: Any, text: str) -> str:
     document = json.loads(text)
     places = _places(document)
     place = places[int(rng.integers(len(places)))]
-    holder = document
-    for key in place[:-1]:
-        holder = holder[key]
+    holder = at(document, place[:-1])
     if rng.random() < 0.3:
         del holder[place[-1]]
     else:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scenarios.kit.sealing import Document, seal, seal_operator
+from scenarios.kit.sealing import Document, at, seal, seal_operator
 
 RENEWED = ("digest",)
 HOSTILE: tuple[Any, ...] = (
@@ -202,9 +202,7 @@ def _wrong_type(rng: Any, document: Document) -> None:
     """One entry of any section becomes something of another type, or far out of range."""
     spots = [path for path, _ in _leaves(document) if path[0] not in RENEWED and path[:2] != ("error", "norms")]
     path = spots[int(rng.integers(len(spots)))]
-    place: Any = document
-    for key in path[:-1]:
-        place = place[key]
+    place = at(document, path[:-1])
     old = place[path[-1]]
     fits = (str,) if isinstance(old, str) else (int, float)
     choices = [value for value in HOSTILE if not isinstance(value, fits) or isinstance(value, bool)]

@@ -43,7 +43,7 @@ from rrf_design.promises import (
 from rrf_design.promises.premise import with_pilot
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
-from scenarios.kit.sealing import Document, seal
+from scenarios.kit.sealing import Document, at, seal
 
 RECIPE = """[data]
 table = "table.jsonl"
@@ -212,17 +212,15 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def _anything(rng: Any, document: Document) -> None:
     places = _places(document)
     place = places[int(rng.integers(len(places)))]
-    holder: Any = document
-    for key in place[:-1]:
-        holder = holder[key]
+    holder = at(document, place[:-1])
     old, what = holder[place[-1]], int(rng.integers(4))
     if what == 0:
         del holder[place[-1]]
     elif what == 1 and isinstance(old, int | float) and not isinstance(old, bool) and abs(old) < 1e300:
         holder[place[-1]] = old * float(rng.choice([0.0, 0.5, 1 - 1e-9, 1 + 1e-9, 2.0])) + int(rng.integers(-1, 2))
     elif what == 2 and isinstance(old, str) and old:
-        at = int(rng.integers(len(old)))
-        holder[place[-1]] = old[:at] + str(rng.choice(list("0195rw-x"))) + old[at + 1 :]
+        spot = int(rng.integers(len(old)))
+        holder[place[-1]] = old[:spot] + str(rng.choice(list("0195rw-x"))) + old[spot + 1 :]
     elif what == 2 and isinstance(old, list) and old:
         old.append(old[int(rng.integers(len(old)))])
     else:
