@@ -4,21 +4,17 @@ checks, about this very table or file.
 The forger has our code. One thing is changed (a count, a draw, a stratum, a look, a share of the
 error probability, the order, a share of random checks, the limit, the statement), every test is run
 again on what is there now, and whatever repeats its outcome is written anew: chosen policy, levels,
-p-values, sentence. What `verify` accepts of that is judged by an oracle that shares nothing with
-it: the draw sorted anew, tails, mixtures and procedure from their definitions, in rationals. A
-change that only makes another honest document (other truths, another order, said of itself) is
-accepted rightly.
+p-values, sentence. What `verify` accepts of that is judged by an oracle
+(`scenarios.rigour.promise_oracle`). A change that only makes another honest document (other truths,
+another order, said of itself) is accepted rightly.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import math
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +26,8 @@ from rrf_design.checker.tails import PromiseScope as Told
 from rrf_design.risk import Among, Limit, Scope, Statement, Stream
 from rrf_design.risk.policies import Counted, Tally, decide, weigh
 from scenarios.kit.sealing import Document
-from scenarios.rigour.forged_promises import (
-    ITEMS,
-    TRICKS,
-    answers_follow,
-    binomial_tail,
-    drawn_order,
-    made_policies,
-    met,
-    written_table,
-)
-
-EVERYTHING = "check everything"
+from scenarios.rigour.forged_promises import ITEMS, TRICKS, made_policies, met, written_table
+from scenarios.rigour.promise_oracle import EVERYTHING, claimed_limit, policy_follows
 
 
 def true_policies(folder: Path) -> dict[str, tuple[Document, Any]]:
@@ -179,7 +165,7 @@ def _another_stratum(rng: Any, document: Document) -> None:
     else:
         for _ in range(int(rng.integers(1, 6))):
             document["strata"][int(rng.integers(ITEMS))] = str(rng.choice(list("abc")))
-    document["choice"]["limits"][0]["share"] = _said(_limit(document))
+    document["choice"]["limits"][0]["share"] = _said(claimed_limit(document))
 
 
 def _another_look(rng: Any, document: Document) -> None:
@@ -238,7 +224,7 @@ def _easier_limit(rng: Any, document: Document) -> None:
     else:
         document["risk"] = float(rng.choice([0.1, 0.15, 0.19, 0.25]))
         if rng.random() < 0.5:
-            document["choice"]["limits"][0]["share"] = _said(_limit(document))
+            document["choice"]["limits"][0]["share"] = _said(claimed_limit(document))
 
 
 def _another_statement(rng: Any, document: Document) -> None:
@@ -276,159 +262,3 @@ CHANGES: dict[str, Callable[[Any, Document], None]] = {
 
 def _said(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
-
-
-def _limit(document: Document) -> Fraction:
-    """What has to be tested for the claimed risk: inside strata, the least expected share of wrong
-    items in such a draw.
-    """
-    risk = Fraction(str(document["risk"]))
-    if document["strata"] is None:
-        return risk
-    sizes: Counter[str] = Counter(document["strata"])
-    taken: Counter[str] = Counter(document["strata"][place] for place in document["places"])
-    left, mean = risk * len(document["strata"]), Fraction(0)
-    for label in sorted(sizes, key=lambda one: Fraction(taken[one], sizes[one])):
-        here = min(left, Fraction(sizes[label]))
-        mean += here * taken[label] / sizes[label]
-        left -= here
-    return mean / len(document["places"])
-
-
-def _stratified(labels: list[str], seed: int, digest: str) -> list[int]:
-    """Every stratum in its own random order, and all of them evenly mixed."""
-    keys = [sha256(f"{digest}:{seed}:{place}".encode()).digest() for place in range(len(labels))]
-    ranks = {}
-    for label in set(labels):
-        own = sorted((place for place in range(len(labels)) if labels[place] == label), key=lambda place: keys[place])
-        ranks.update({place: Fraction(2 * rank + 1, 2 * len(own)) for rank, place in enumerate(own)})
-    return sorted(range(len(labels)), key=lambda place: (ranks[place], keys[place]))
-
-
-def _hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> Fraction:
-    if wrong > size - (drawn - seen):
-        return Fraction(0)
-    ways = sum(math.comb(wrong, j) * math.comb(size - wrong, drawn - j) for j in range(min(seen, wrong) + 1))
-    return Fraction(ways, math.comb(size, drawn))
-
-
-def _mixture(marks: list[bool], rate: Fraction) -> Fraction:
-    """The p-value of a mixture of rates below the tested one, Beta(1, 20) cut off there, at its
-    best moment.
-    """
-
-    def integral(x: int, right: int) -> Fraction:
-        whole = Fraction(math.factorial(x) * math.factorial(19 + right), math.factorial(x + 20 + right))
-        return whole * (1 - binomial_tail(x + 20 + right, rate, x))
-
-    start, best, x = integral(0, 0), Fraction(1), 0
-    for seen in range(len(marks) + 1):
-        best = max(best, integral(x, seen - x) / (start * rate**x * (1 - rate) ** (seen - x)))
-        x += seen < len(marks) and marks[seen]
-    return 1 / best
-
-
-def _evidence(document: Document, marks: str, q: Fraction) -> tuple[Fraction, Fraction]:
-    """Claim and gate of one policy, from the definitions."""
-    every, rate = document["among"] == "all", _limit(document) / (1 - q)
-    kept = [mark == "w" for mark in marks if every or mark != "-"]
-    drawn, seen, statement = len(kept), sum(kept), document["statement"]
-    if not drawn:
-        return Fraction(1), Fraction(1)
-    if statement == "fresh":
-        tail = _mixture(kept, rate) if document["choice"]["sequential"] else binomial_tail(drawn, rate, seen)
-        return tail, tail
-    people, piloted = document["population"]["size"], len(marks)
-    claims, gates, depth = [], [], document["choice"]["depth"]
-    # Among the delivered nobody knows how many there are: the worst number that the pilot allows.
-    for size in [people] if every else range(drawn, people - (piloted - drawn) + 1):
-        first = int(rate * (size - drawn if statement == "rest" else size)) + 1
-        gates.append(_hypergeometric(size, first + depth, drawn, seen))
-        claim = _hypergeometric(size, first + seen, drawn, seen) if seen >= depth else Fraction(1)
-        claims.append(gates[-1] if statement == "policy" else claim)
-    return max(claims), max(gates)
-
-
-def _proven(found: dict[str, tuple[Fraction, Fraction]], streams: list[Document], alpha: Fraction) -> set[str]:
-    """Gates let pass, step by step, the first of every chain and the likeliest of every pool; what
-    has passed, or is left, is proven where its own level lets it claim.
-    """
-    out: set[str] = set()
-    proven: set[str] = set()
-    while True:
-        live = [stream for stream in streams if set(stream["names"]) - out]
-        spare = sum((Fraction(s["share"]) for s in streams if s not in live), Fraction(0))
-        levels, heads = dict.fromkeys(found, Fraction(0)), []
-        for number, stream in enumerate(live):
-            share = alpha * (Fraction(stream["share"]) + (spare if number == 0 else 0))
-            left = [name for name in stream["names"] if name not in out]
-            for name in left if stream["pooled"] else left[:1]:
-                levels[name] += share / (len(left) if stream["pooled"] else 1)
-            heads.append(min(left, key=lambda name: found[name][1]) if stream["pooled"] else left[0])
-        passed = {name for name in heads if 0 < levels[name] >= found[name][1]}
-        tried = passed or set(found) - out
-        proven |= {name for name in tried if 0 < levels[name] >= found[name][0]}
-        if not passed:
-            return proven
-        out |= passed
-
-
-def policy_follows(document: Document) -> bool:
-    """The slow oracle: does everything that the policy claims follow from its own draw and
-    marks?
-    """
-    choice, people = document["choice"], document["population"]
-    sure, risk = Fraction(str(document["confidence"])), Fraction(str(document["risk"]))
-    items, labels = len(document["places"]), document["strata"]
-    order = (
-        drawn_order(people["size"], document["seed"], people["digest"])
-        if labels is None
-        else _stratified(labels, document["seed"], people["digest"])
-    )
-    fresh = document["statement"] == "fresh"
-    streams = choice["streams"]
-    spent = [Fraction(stream["share"]) for stream in streams]
-    sound = (
-        document["places"] == order[:items]
-        and Fraction(str(choice["confidence"])) == sure
-        and choice["statement"] == document["statement"]
-        and choice["limits"][0]["among"] == document["among"]
-        and Fraction(choice["limits"][0]["share"]) == _limit(document)
-        and choice["population"] == (None if fresh else people["size"])
-        and min(spent) >= 0
-        and sum(spent) <= 1
-        and all(len(set(stream["names"])) == len(stream["names"]) for stream in streams)
-        and (fresh or not choice["sequential"])
-        and (labels is None or (fresh and document["among"] == "all" and not choice["sequential"]))
-    )
-    if not sound or (choice["depth"] and document["statement"] not in ("file", "rest")):
-        return False
-    tested = {entry["name"]: entry for entry in choice["policies"]}
-    marks = {entry["policy"]: entry["marks"] for entry in document["policies"]}
-    parts = {name: Fraction(entry["checked_share"]) for name, entry in tested.items()}
-    if set(marks) != set(tested) or (any(parts.values()) and document["statement"] not in ("fresh", "policy")):
-        return False
-    found = {name: _evidence(document, marks[name], parts[name]) for name in tested}
-    proven = _proven(found, streams, 1 - sure)
-    told = all(
-        entry["proven"] is (entry["policy"] in proven) is tested[entry["policy"]]["proven"]
-        and entry["wrong"] == entry["marks"].count("w") == tested[entry["policy"]]["counts"][0]["marked"]
-        and abs(tested[entry["policy"]]["p"] - float(found[entry["policy"]][0]))
-        <= 2e-6 * float(found[entry["policy"]][0]) + 1e-300
-        for entry in document["policies"]
-    )
-    policy = document["policy"]
-    if not told or not answers_follow(document["wrong_answers"], document["wrong_answers"]["items"], sure):
-        return False
-    if policy == EVERYTHING:
-        return True
-    cheapest = min(float(tested[name]["cost"]) for name in proven) if proven else math.inf
-    said = f"{float(100 * risk):.12g} %"
-    return (
-        policy in proven
-        and tested[policy]["cost"] == cheapest
-        and Fraction(str(document["ladder"]["random_checks"])) == parts[policy]
-        and document["bound"] >= document["risk"]
-        and said in document["sentence"]
-        and f"{float(100 * sure):.15g} %" in document["sentence"]
-    )

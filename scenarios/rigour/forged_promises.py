@@ -3,8 +3,7 @@ draws and marks prove.
 
 A true document is changed anywhere (a value replaced, removed, doubled, scaled; evidence and
 figures together), and handed to whoever re-proves it. What is accepted is judged by a slow oracle
-of its own: the draw sorted anew, every count from the marks, tails and martingales in exact
-rationals, the procedure from its definition. Accepting is right where every claim still follows;
+(`scenarios.rigour.promise_oracle`). Accepting is right where every claim still follows;
 where one does not, the verifier was deceived.
 """
 
@@ -12,12 +11,8 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import time
 from collections.abc import Callable, Mapping
-from decimal import Decimal
-from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +39,7 @@ from rrf_design.promises.premise import with_pilot
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 from scenarios.kit.sealing import Document, at, seal
+from scenarios.rigour.promise_oracle import claims_follow
 
 RECIPE = """[data]
 table = "table.jsonl"
@@ -316,153 +312,3 @@ TRICKS: dict[str, Callable[[Any, Document], None]] = {
     "better marks": _better_marks,
     "called proven": _proven,
 }
-
-
-def claims_follow(kind: str, document: Document, true: Document) -> bool:
-    """The slow oracle: does everything that the document claims follow from its own draw, marks and
-    labels?
-    """
-    if kind == "pilot":
-        rest = {key: value for key, value in document.items() if key not in ("pilot", "digest")}
-        same = rest == {key: value for key, value in true.items() if key not in ("pilot", "digest")}
-        return same and _pilot_follows(document["pilot"], rest["k"])
-    return _audit_follows(document) if kind == "audit" else _policy_follows(document)
-
-
-def drawn_order(size: int, seed: int, digest: str) -> list[int]:
-    return sorted(range(size), key=lambda place: sha256(f"{digest}:{seed}:{place}".encode()).digest())
-
-
-def binomial_tail(items: int, rate: Fraction, seen: int) -> Fraction:
-    return sum((math.comb(items, j) * rate**j * (1 - rate) ** (items - j) for j in range(seen + 1)), Fraction(0))
-
-
-def _bounded(items: int, seen: int, bound: Any, sure: Fraction) -> bool:
-    return bound >= 1 or (bound > 0 and binomial_tail(items, Fraction(bound), seen) <= 1 - sure)
-
-
-def _pilot_follows(section: Document, k: int) -> bool:
-    places, marks = section["places"], section["wrong"].values()
-    failed = sum(sum(mark[at] == "1" for mark in marks) > k for at in range(len(places)))
-    sure = Fraction(str(section["confidence"]))
-    return (
-        places == drawn_order(section["size"], section["seed"], section["population"])[: len(places)]
-        and section["more_than_k"] == failed
-        and _bounded(len(places), failed, section["bound"], sure)
-        and f"{failed:,} of {len(places):,} items" in section["sentence"]
-        and f"with confidence {(100 * Decimal(str(section['confidence']))).normalize():f} %," in section["sentence"]
-    )
-
-
-def _audit_follows(document: Document) -> bool:
-    record = document["record"]
-    size, labels, sure = record["population"], record["labels"], Fraction(str(record["confidence"]))
-    bound = _martingale_bound(size, labels, 1 - sure)
-    names = document["items"]
-    return (
-        record["draws"] == drawn_order(size, record["seed"], record["digest"])[: len(labels)]
-        and document["bound"] >= bound
-        and record["bound"] >= bound
-        and Fraction(str(document["confidence"])) == sure
-        and (document["population"], document["drawn"], document["wrong"]) == (size, len(labels), sum(labels))
-        and document["holds"]
-        is (None if document["risk"] is None else document["bound"] <= Fraction(str(document["risk"])) * size)
-        and document["wrong_items"] == [name for name, label in zip(names, labels, strict=True) if label]
-        and len(set(names)) == len(labels)
-        and f"at most {document['bound']:,} (" in document["sentence"]
-    )
-
-
-def _martingale_bound(size: int, labels: list[bool], alpha: Fraction) -> int:
-    """The largest number of wrong items that no moment of the audit refutes, with the beta prior
-    (1, 20), in rationals.
-    """
-    open_, m, x = set(range(size + 1)), 0, 0
-    for label in labels:
-        m, x = m + 1, x + label
-        beta = Fraction(math.factorial(x) * math.factorial(19 + m - x), math.factorial(20 + m)) * 20
-        for wrong in list(open_):
-            chance = Fraction(math.perm(wrong, x) * math.perm(size - wrong, m - x), math.perm(size, m))
-            if chance == 0 or beta >= chance / alpha:
-                open_.discard(wrong)
-    return max(open_, default=x)
-
-
-def _policy_follows(document: Document) -> bool:
-    choice, marks = document["choice"], {entry["policy"]: entry for entry in document["policies"]}
-    sure, risk = Fraction(str(document["confidence"])), Fraction(str(document["risk"]))
-    people = document["population"]
-    items = len(document["places"])
-    every = document["among"] == "all"
-    tails, counted = {}, {}
-    for name, entry in marks.items():
-        counted[name] = items if every else items - entry["marks"].count("-")
-        tails[name] = binomial_tail(counted[name], risk, entry["marks"].count("w")) if counted[name] else Fraction(1)
-    proven = _rejected(tails, choice["streams"], 1 - sure)
-    tested = {entry["name"]: entry for entry in choice["policies"]}
-    cheapest = min((entry["cost"] for entry in choice["policies"] if entry["name"] in proven), default=None)
-    policy = document["policy"]
-    outcomes = all(
-        entry["proven"] is (name in proven) is tested[name]["proven"]
-        and (entry["wrong"], entry["counted"]) == (entry["marks"].count("w"), counted[name])
-        and entry["delivered"] == items - entry["marks"].count("-")
-        and abs(tested[name]["p"] - float(tails[name])) <= 1e-6 * float(tails[name]) + 1e-300
-        and tested[name]["checked_share"] in ("0", 0)
-        for name, entry in marks.items()
-    )
-    nothing = policy == "check everything"
-    return (
-        document["statement"] == "fresh"
-        and not choice["sequential"]
-        and document["places"] == drawn_order(people["size"], document["seed"], people["digest"])[:items]
-        and Fraction(str(choice["confidence"])) == sure
-        and Fraction(str(choice["limits"][0]["share"])) == risk
-        and outcomes
-        and set(tested) == set(marks)
-        and (
-            nothing
-            or (policy in proven and tested[policy]["cost"] == cheapest and document["bound"] >= document["risk"])
-        )
-        and answers_follow(document["wrong_answers"], items, sure)
-        and (
-            nothing
-            or all(
-                text in document["sentence"]
-                for text in (f"at most {float(100 * risk):.12g} %", f"{float(100 * sure):.15g} %")
-            )
-        )
-    )
-
-
-def answers_follow(said: Document, items: int, sure: Fraction) -> bool:
-    marks = said["by_node"]
-    wrong = [sum(mark[at] == "1" for mark in marks.values()) for at in range(items)]
-    rows = [
-        (entry["items"], sum(count > entry["k"] for count in wrong), items, entry["bound"])
-        for entry in said["more_than"]
-    ]
-    for entry in said["nodes"]:
-        own = marks[entry["node"]]
-        rows.append((entry["wrong"], own.count("1"), items - own.count("-"), entry["bound"]))
-    return all(told == found and _bounded(of, found, bound, sure) for told, found, of, bound in rows)
-
-
-def _rejected(tails: dict[str, Fraction], streams: list[Document], alpha: Fraction) -> set[str]:
-    """Levels from the definition, again after every rejection: chains point at their first name
-    that is left, pools divide, the first stream that has something left has what the finished ones
-    had.
-    """
-    out: set[str] = set()
-    while True:
-        live = [stream for stream in streams if set(stream["names"]) - out]
-        spare = sum((Fraction(s["share"]) for s in streams if s not in live), Fraction(0))
-        levels = dict.fromkeys(tails, Fraction(0))
-        for number, stream in enumerate(live):
-            share = alpha * (Fraction(stream["share"]) + (spare if number == 0 else 0))
-            left = [name for name in stream["names"] if name not in out]
-            for name in left if stream["pooled"] else left[:1]:
-                levels[name] += share / (len(left) if stream["pooled"] else 1)
-        found = {name for name in tails if name not in out and levels[name] > 0 and tails[name] <= levels[name]}
-        if not found:
-            return out
-        out |= found

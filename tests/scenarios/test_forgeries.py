@@ -17,10 +17,11 @@ from rrf_design.errors import Refused
 from rrf_design.promises import prove_policy
 from scenarios.kit.sealing import Document, seal
 from scenarios.rigour.changed_leaves import changed, changes, harmless, information, judged, leaf_case, places
-from scenarios.rigour.forged_policies import policy_case, policy_follows, reseal, true_policies
-from scenarios.rigour.forged_promises import claims_follow, promise_case, true_promises, verified
+from scenarios.rigour.forged_policies import policy_case, reseal, true_policies
+from scenarios.rigour.forged_promises import promise_case, true_promises, verified
 from scenarios.rigour.forgeries import TRICKS, forge, guarded_certificate, noise_bytes, true_certificate
 from scenarios.rigour.leaf_documents import true_documents
+from scenarios.rigour.promise_oracle import claims_follow, policy_follows
 
 FULL, PLAIN, GUARDED = true_certificate(), true_certificate(plain=True), guarded_certificate()
 
