@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition._purchases import BatchRecord, Purchase
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
+from rrf_design.acquisition.sources.base import NOTHING, Attempted, Unreachable
 from rrf_design.acquisition.stopping import Because
 from rrf_design.models.base import NotBegun
 from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided

@@ -31,25 +31,10 @@ from rrf_design.verdict import Verdict
 if TYPE_CHECKING:
     from rrf_design.repairing.engine import RepairEngine
 
+_SAME = ("parse failure", "ambiguous", "out of range", "compile failure", "rejected", "timeout", "memory", "crash")
 _STATUS = {
-    name: name
-    for name in (
-        "parse failure",
-        "ambiguous",
-        "out of range",
-        "compile failure",
-        "rejected",
-        "timeout",
-        "memory",
-        "crash",
-        "vetoed",
-    )
-} | {
-    "refused": "refusal",
-    "empty": "missing",
-    "truncated": "missing",
-    "in doubt": "missing",
-    "non-integer": "non-integer",
+    **{name: name for name in (*_SAME, "non-integer", "vetoed")},
+    **{"refused": "refusal", "empty": "missing", "truncated": "missing", "in doubt": "missing"},
 }
 """How a failed answer is named to the repair, which treats it as an erasure and never as a zero."""
 
@@ -115,17 +100,10 @@ def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> di
             continue
         if decides(design.problem, anchor, node, held=_bought(state)):
             within = stated_within(design.problem, anchor, held=_bought(state))
-            premise = {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor, within)}
-            others = {other.id: None for other in design.problem.nodes}
             wrong = [node] if state.values(Buys.ANSWER).get(node, entry.value) != entry.value else []
-            said: dict[str, Any] = {
-                "repaired": {**others, node: list(entry.value)},
-                "support": wrong,
-                "alternatives": [],
-            }
-            said |= {"bounds": {node: within}, "error_bound": within, "decided_by": anchor.id}
-            why = f"{anchor.id} states the value; what was answered is {found['verdict']}: {found['reason']}"
-            return {**found, **premise, **said, "reason": why}
+            told = _decided(design.problem, found, node, entry.value, within, f"{anchor.id} states the value")
+            told |= {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor, within)}
+            return told | {"support": wrong, "decided_by": anchor.id}
     return _by_quorum(design, state, found, node)
 
 
@@ -150,21 +128,26 @@ def _by_quorum(design: Candidates, state: ItemState, found: dict[str, Any], node
     within = max(stated_within(problem, anchor, held=held) for anchor in stating)
     if problem.delta is not None and within > problem.delta:
         return found
-    others = {other.id: None for other in problem.nodes}
-    why = (
-        f"{quorum(problem, held)} checks of which not all can be wrong state the value; what was answered is"
-        f" {found['verdict']}: {found['reason']}"
-    )
+    why = f"{quorum(problem, held)} checks of which not all can be wrong state the value"
+    assumes = agreed_premise(problem, asked, held) + noise_words(within)
+    stated_so = _decided(problem, found, node, value, within, why)
+    return stated_so | {"verdict": Verdict.CONSISTENT.value, "assumes": assumes}
+
+
+def _decided(
+    problem: Problem, found: dict[str, Any], node: str, value: tuple[float, ...], within: float, why: str
+) -> dict[str, Any]:
+    """The document of an item whose one value checks state, `within` their noise, whatever was
+    answered.
+    """
     return {
         **found,
-        "verdict": Verdict.CONSISTENT.value,
-        "assumes": agreed_premise(problem, asked, held) + noise_words(within),
-        "repaired": {**others, node: list(value)},
+        "repaired": {**{other.id: None for other in problem.nodes}, node: list(value)},
         "support": [],
         "alternatives": [],
         "bounds": {node: within},
         "error_bound": within,
-        "reason": why,
+        "reason": f"{why}; what was answered is {found['verdict']}: {found['reason']}",
     }
 
 

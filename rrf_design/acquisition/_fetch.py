@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.classes import HeardClasses, open_nodes
 from rrf_design.acquisition.settings import Terms
-from rrf_design.acquisition.sources import Asked, Fetched, Source, Toolbox, ask, build, refuse_unanswered
-from rrf_design.acquisition.sources.base import schema_of
+from rrf_design.acquisition.sources.base import (
+    Asked,
+    Fetched,
+    Source,
+    Toolbox,
+    ask,
+    build,
+    refuse_unanswered,
+    schema_of,
+)
 from rrf_design.acquisition.sources.stated import Label
 from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.checks import VETOED, vetoed
@@ -68,7 +76,10 @@ class _Call:
     model: Model
     request: Request
     read: Callable[[Reply, bool | None], Fetched]
+    name: str
+    """The model's name in this run."""
     kind: str = ""
+    """Of a judge: that of its source."""
 
 
 class Fetcher:
@@ -201,17 +212,13 @@ class Fetcher:
         from rrf_design.models.prices import CallTally
 
         found: dict[str, CallTally] = {model.name: CallTally() for model in self.models}
-        for (item, name), question in self.questions.items():
-            node = problems[item].node_by_id.get(name)
-            ask = None if node is not None else problems[item].structure.market.asks[name]
-            always = node.cost is None if node is not None else ask is not None and ask.included
-            attempts = question.model.retry.attempts
-            found[question.model.name].add(question.request, always=always, attempts=attempts)
-        for (item, name), source in self.sources.items():
-            if isinstance(source, Verifier):
-                always = problems[item].block_by_id[name].cost is None
-                attempts = source.model.retry.attempts
-                found[source.model.name].add(source.request, always=always, attempts=attempts)
+        asked: dict[tuple[str, str], _Question | Verifier] = dict(self.questions)
+        asked |= {key: source for key, source in self.sources.items() if isinstance(source, Verifier)}
+        for (item, name), one in asked.items():
+            problem = problems[item]
+            entry = problem.node_by_id.get(name) or problem.block_by_id.get(name)
+            always = problem.structure.market.asks[name].included if entry is None else entry.cost is None
+            found[one.model.name].add(one.request, always=always, attempts=one.model.retry.attempts)
         return found
 
     def money(self, model: Model, usage: Usage) -> float:
@@ -225,24 +232,16 @@ class Fetcher:
 
     def terms(self, item: str, name: str) -> Terms:
         source = self.sources.get((item, name))
-        if isinstance(source, Verifier):
-            # As long as the answers that it is shown; those that come later are seen to in `_call`.
-            request = source.request if self.state is None else source.request_for(_asked(self.state.items[item], None))
-            ceiling = self._ceiling(source.model, request)
-            attempts = source.model.retry.attempts
-            name = self.roster.called(source.spec)
-            return Terms(ceiling, local=source.local, calls=1, model=name, attempts=attempts)
-        if source is not None:
+        if source is not None and not isinstance(source, Verifier):
             return Terms(deferred=source.deferred, local=source.local)
-        question = self.questions.get((item, name))
-        if question is None:
+        # A judge's request is as long as the answers that it is shown; `_begun` sees to later ones.
+        call = self._call(item, name, None if self.state is None else self.state.items[item])
+        if call is None:
             return Terms(local=self.all_local, calls=1)
-        ceiling = self._ceiling(question.model, question.request)
-        batched = self._batch_api and question.model.batches() is not None
-        attempts = 0 if batched else question.model.retry.attempts  # handed in once: a repetition is another purchase
-        return Terms(
-            ceiling, local=question.model.local, calls=1, batched=batched, model=question.name, attempts=attempts
-        )
+        ceiling, local = self._ceiling(call.model, call.request), call.model.local
+        batched = self._batch_api and not call.kind and call.model.batches() is not None
+        attempts = 0 if batched else call.model.retry.attempts  # handed in once: a repetition is another purchase
+        return Terms(ceiling, local=local, calls=1, batched=batched, model=call.name, attempts=attempts)
 
     def instant(self, purchase: Purchase) -> Settlement | None:
         """The outcome of what only has to be looked up or computed; None for what has to be
@@ -252,7 +251,7 @@ class Fetcher:
         if source is None and purchase.buys is Buys.ANSWER:
             return self._kept(purchase)
         if isinstance(source, Verifier):
-            return self._kept_opinion(purchase, source)
+            return None if self.state is None else self._kept(purchase)
         if source is None or not source.instant:
             return None
         found = source.fetch(Asked({}, {}))
@@ -347,20 +346,12 @@ class Fetcher:
         return found
 
     def _kept(self, purchase: Purchase) -> Settlement | None:
-        """An answer of an earlier run to the same question, repeat and model."""
-        question = self.questions.get((purchase.item, purchase.name))
-        reply = None if question is None else self._find(question.request, question.model)
-        if question is None or reply is None:
-            return None
-        return _settlement(purchase, self._read(question, reply, None))
-
-    def _kept_opinion(self, purchase: Purchase, source: Verifier) -> Settlement | None:
-        """What a judge said in an earlier run, shown the same answers."""
-        if self.state is None:
-            return None
-        request = source.request_for(_asked(self.state.items[purchase.item], None))
-        reply = self._find(request, source.model)
-        return None if reply is None else _settlement(purchase, source.fetched(request, reply, None), source.kind)
+        """What was answered in an earlier run: to the same question, repeat and model; by a judge
+        that was shown the same answers.
+        """
+        call = self._call(purchase.item, purchase.name, None if self.state is None else self.state.items[purchase.item])
+        reply = None if call is None else self._find(call.request, call.model)
+        return None if call is None or reply is None else _settlement(purchase, call.read(reply, None), call.kind)
 
     def _find(self, request: Request, model: Model) -> Reply | None:
         return self._cache.find(request, model) if self._cache is not None and model.kept else None
@@ -399,7 +390,7 @@ class Fetcher:
         `Unreachable` when nobody was there, so that nothing was got. `again` allows each repeated
         call.
         """
-        call = self._call(purchase, state)
+        call = self._begun(purchase, state)
         if call is None:
             source = self.sources[purchase.item, purchase.name]
             return _settlement(purchase, source.fetch(_asked(state, again, purchase.tried)), source.kind)
@@ -407,7 +398,7 @@ class Fetcher:
 
     async def fetch_async(self, purchase: Purchase, state: ItemState, again: AgainAsync | None = None) -> Settlement:
         """The same in an event loop, for a purchase that asks an asynchronous model."""
-        call = self._call(purchase, state)
+        call = self._begun(purchase, state)
         assert call is not None
         pace = self.pace(call.model)
         reply = await call.model.ask_async(call.request, pace, again=again, tried=purchase.tried)
@@ -437,21 +428,27 @@ class Fetcher:
         for model in self.models:
             await model.release()
 
-    def _call(self, purchase: Purchase, state: ItemState) -> _Call | None:
-        key = (purchase.item, purchase.name)
-        if purchase.buys is Buys.ANSWER:
-            question = self.questions[key]
-            return _Call(question.model, question.request, lambda reply, passing: self._read(question, reply, passing))
-        source = self.sources[key]
+    def _begun(self, purchase: Purchase, state: ItemState) -> _Call | None:
+        """The call that fetches a purchase; `NotBegun` for a judge that is shown an answer which
+        came after its price was reserved: that is done anew.
+        """
+        call = self._call(purchase.item, purchase.name, state)
+        if call is not None and call.kind and self.state is not None:
+            terms = Terms(self._ceiling(call.model, call.request), attempts=call.model.retry.attempts)
+            if terms.after(purchase.tried).ceiling > purchase.ceiling:
+                raise NotBegun
+        return call
+
+    def _call(self, item: str, name: str, state: ItemState | None) -> _Call | None:
+        """What is asked for an entry as its item stands; None for sources that ask no model."""
+        question, source = self.questions.get((item, name)), self.sources.get((item, name))
+        if question is not None:
+            return _Call(question.model, question.request, partial(self._read, question), question.name)
         if not isinstance(source, Verifier):
             return None
-        request = source.request_for(_asked(state, None))
-        terms = Terms(self._ceiling(source.model, request), attempts=source.model.retry.attempts)
-        if self.state is not None and terms.after(purchase.tried).ceiling > purchase.ceiling:
-            raise NotBegun  # it is shown an answer that came after its price was reserved: that is done anew
-        return _Call(
-            source.model, request, lambda reply, passing: self._opinion(source, request, reply, passing), source.kind
-        )
+        request = source.request if state is None else source.request_for(_asked(state, None))
+        read = partial(self._opinion, source, request)
+        return _Call(source.model, request, read, self.roster.called(source.spec), source.kind)
 
     def _opinion(self, source: Verifier, request: Request, reply: Reply, passing: bool | None) -> Fetched:
         found = source.fetched(request, reply, passing)

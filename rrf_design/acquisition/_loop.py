@@ -23,7 +23,7 @@ from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition._state import RunState
 from rrf_design.acquisition.journal import Event, Journal, Kind
 from rrf_design.acquisition.settings import Mode, Settings, Terms
-from rrf_design.acquisition.sources import NOTHING, Attempted
+from rrf_design.acquisition.sources.base import NOTHING, Attempted
 from rrf_design.acquisition.stopping import Because, Stop
 from rrf_design.blocks import Anchor
 from rrf_design.checks import rows_of

@@ -102,18 +102,11 @@ class Settlement:
     """Who said so, for an anchor: the kind of its source."""
 
     def event(self) -> Event:
-        body: dict[str, Any] = {
-            "item": self.purchase.item,
-            "name": self.purchase.name,
-            "ok": self.ok,
-            "outcome": self.outcome,
-            "value": None if self.value is None else list(self.value),
-            "price": self.purchase.price,
-            "money": self.money,
-            "calls": self.calls,
-        }
-        body |= {"source": self.source} if self.source else {}
-        return Event(Kind.SETTLED, body | {"evidence": dict(self.evidence)}, self.purchase.id, self.purchase.attempt)
+        bought = self.purchase
+        body: dict[str, Any] = {"item": bought.item, "name": bought.name, "ok": self.ok, "outcome": self.outcome}
+        body |= {"value": None if self.value is None else list(self.value), "price": bought.price}
+        body |= {"money": self.money, "calls": self.calls} | ({"source": self.source} if self.source else {})
+        return Event(Kind.SETTLED, body | {"evidence": dict(self.evidence)}, bought.id, bought.attempt)
 
 
 def purchase_id(item: str, name: str) -> str:
@@ -151,21 +144,17 @@ class Settled:
     @classmethod
     def of(cls, event: Event, purchase: Purchase) -> Settled:
         """As a settlement's event tells it (`Settlement.event`)."""
-        body = event.body
+        body, evidence = event.body, event.body["evidence"]
         return cls(
-            body["name"],
-            purchase.buys,
-            body["ok"],
-            body["outcome"],
-            None if body["value"] is None else tuple(body["value"]),
-            body["price"],
-            body["money"],
-            event.attempt,
-            (body["evidence"].get("reply") or {}).get("text", ""),
-            event.at,
-            body.get("source", ""),
-            purchase.again_of,
-            body["evidence"].get("recorded_cost"),
+            buys=purchase.buys,
+            value=None if body["value"] is None else tuple(body["value"]),
+            attempt=event.attempt,
+            text=(evidence.get("reply") or {}).get("text", ""),
+            at=event.at,
+            source=body.get("source", ""),
+            again_of=purchase.again_of,
+            recorded=evidence.get("recorded_cost"),
+            **{name: body[name] for name in ("name", "ok", "outcome", "price", "money")},
         )
 
     @classmethod

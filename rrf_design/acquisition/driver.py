@@ -27,7 +27,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
-from rrf_design.acquisition.sources import NOTHING, Attempted, Unreachable
+from rrf_design.acquisition.sources.base import NOTHING, Attempted, Unreachable
 from rrf_design.acquisition.stopping import Because
 from rrf_design.errors import InputError
 from rrf_design.models.base import NotBegun

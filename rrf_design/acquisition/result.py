@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -49,19 +50,7 @@ class Bought:
     """Who said so, for an anchor: the kind of its source."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "item": self.item,
-            "name": self.name,
-            "buys": self.buys.value,
-            "outcome": self.outcome,
-            "ok": self.ok,
-            "value": None if self.value is None else list(self.value),
-            "price": self.price,
-            "money": self.money,
-            "attempt": self.attempt,
-            "at": self.at,
-            "source": self.source,
-        }
+        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,30 +135,9 @@ class ItemResult:
         return tuple(name for name in self.nodes if name not in self.answers and name not in self.failed)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "item": self.item,
-            "name": self.name,
-            "stopped_because": self.stopped_because,
-            "detail": self.detail,
-            "k": self.k,
-            "gamma": self.gamma,
-            "gamma_lower": self.gamma_lower,
-            "robust_lower": self.robust_lower,
-            "goal": self.goal,
-            "reached": self.reached,
-            "verdict": self.verdict.value,
-            "assumes": self.assumes,
-            "asked": list(self.asked),
-            "unasked": list(self.unasked),
-            "unread": list(self.unread),
-            "selected": list(self.selected),
-            "answers": {name: list(value) for name, value in self.answers.items()},
-            "failed": dict(self.failed),
-            "anchors": {name: list(value) for name, value in self.anchors.items()},
-            "repeats": dict(self.repeats),
-            "trajectory": [dict(entry) for entry in self.trajectory],
-            "repair": None if self.repair is None else dict(self.repair),
-        }
+        own = [entry.name for entry in fields(self) if entry.name not in ("nodes", "problem", "texts", "cost")]
+        derived = ("verdict", "assumes", "asked", "unasked", "unread")
+        return {name: _plain(getattr(self, name)) for name in (*own, *derived)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -244,25 +212,9 @@ class Acquisition(ShownRows):
             }
 
     def to_json(self) -> dict[str, Any]:
-        content = {
-            "run": self.run,
-            "stopped_because": self.stopped_because,
-            "detail": self.detail,
-            "spent": self.spent,
-            "lost": self.lost,
-            "money": self.money,
-            "calls": self.calls,
-            "doubtful": dict(self.doubtful),
-            "gamma_lower": self.gamma_lower,
-            "verdict": self.verdict.value,
-            "verdicts": self.verdicts,
-            "purchases": [entry.to_json() for entry in self.purchases],
-            "repaired": None if self.repaired is None else _plain(self.repaired),
-            "open_reviews": self.open_reviews,
-            "models": {name: dict(used) for name, used in self.models.items()},
-            "items": [entry.to_json() for entry in self.items],
-            "header": dict(self.header),
-        }
+        own = [entry.name for entry in fields(self) if entry.name not in ("purchases", "items")]
+        content = {name: _plain(getattr(self, name)) for name in (*own, "verdict", "verdicts", "repaired")}
+        content |= {name: [entry.to_json() for entry in getattr(self, name)] for name in ("purchases", "items")}
         return sealed("rrf-run", content)
 
 
@@ -335,19 +287,7 @@ def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list
 
 
 def _bought(item: str, entry: Settled) -> Bought:
-    return Bought(
-        item,
-        entry.name,
-        entry.buys,
-        entry.outcome,
-        entry.ok,
-        entry.value,
-        entry.price,
-        entry.money,
-        entry.attempt,
-        entry.at,
-        entry.source,
-    )
+    return Bought(item, **{own.name: getattr(entry, own.name) for own in fields(Bought)[1:]})
 
 
 def _item(item: str, design: Candidates, run: RunState) -> ItemResult:
@@ -401,6 +341,9 @@ def _cost(design: Candidates, state: ItemState) -> float:
 
 
 def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, StrEnum):
+        return value.value
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -10,7 +10,7 @@ import rrf_design as rrf
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition._candidates import Candidates
 from rrf_design.acquisition._selection import Position
-from rrf_design.acquisition.sources import Toolbox, build
+from rrf_design.acquisition.sources.base import Toolbox, build
 from rrf_design.models.base import Attempt, Outcome, Usage
 from rrf_design.models.scripted import ScriptedModel
 

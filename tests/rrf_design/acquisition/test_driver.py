@@ -21,7 +21,7 @@ from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition._state import ItemState
 from rrf_design.acquisition.driver import _AsyncWorker, _Returned, _Workers
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.sources import Unreachable
+from rrf_design.acquisition.sources.base import Unreachable
 from rrf_design.errors import InputError
 from rrf_design.models import Attempt, NotBegun, Outcome, PriceTable, Request, Usage
 from rrf_design.models.pacing import Pace

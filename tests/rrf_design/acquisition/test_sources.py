@@ -11,7 +11,7 @@ import pytest
 from fields import anchored, right, scripted, source_of
 from scipy.stats import chi2
 
-from rrf_design.acquisition.sources import (
+from rrf_design.acquisition.sources.base import (
     SOURCES,
     Asked,
     Attempted,
@@ -20,13 +20,13 @@ from rrf_design.acquisition.sources import (
     Toolbox,
     Unreachable,
     ask,
-    calibrate,
     refuse_unanswered,
+    schema_of,
     source_class,
 )
-from rrf_design.acquisition.sources.base import schema_of
 from rrf_design.errors import InputError
 from rrf_design.models.base import Attempt, Outcome, Reply, Request, Usage
+from rrf_design.promises.judging import calibrate
 from rrf_design.responses import parsers
 
 

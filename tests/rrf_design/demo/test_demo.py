@@ -67,7 +67,7 @@ def test_the_truth_satisfies_every_relation_and_every_check(seed: int) -> None:
         fetcher = Fetcher({name: topic.problem}, ScriptedModel(lambda r: ""), known={})
         source = fetcher.sources[name, "check"]
         if source.local and not hasattr(source, "tests"):
-            from rrf_design.acquisition.sources import Asked
+            from rrf_design.acquisition.sources.base import Asked
 
             assert source.fetch(Asked({}, {})).value == topic.truth["plain"]
 
