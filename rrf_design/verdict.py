@@ -50,16 +50,17 @@ class Verdict(StrEnum):
         """Documents and journals of 0.2 said `certified` of values."""
         return cls.CONSISTENT if value == "certified" else None
 
-    @property
-    def rank(self) -> int:
-        return list(Verdict).index(self)
+    rank: int
+    """Its place in this order."""
+    passes: bool
+    """Whether `repair` and `acquire` exit with 0: checked, or consistent under what is assumed."""
 
-    @property
-    def passes(self) -> bool:
-        """Whether `repair` and `acquire` exit with 0: checked, or consistent under what is
-        assumed.
-        """
-        return self in (Verdict.CHECKED, Verdict.CONSISTENT)
+    def __new__(cls, value: str) -> Verdict:
+        made = str.__new__(cls, value)
+        made._value_ = value
+        made.rank = len(cls.__members__)
+        made.passes = value in ("checked", "consistent")
+        return made
 
 
 class Explained(StrEnum):

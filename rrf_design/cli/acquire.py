@@ -145,14 +145,7 @@ def acquire_verb(
             review_file=review_file,
             **asking,
         )
-    if certificate is not None and result.stopped_because not in ("paused", "pending"):
-        certify_all(result, certificate)
-    if report is not None:
-        write_page(result, report, live.store)
-    if junit is not None:
-        write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
-    if document is not None:
-        write_document(document, result)
+    _write(result, certificate, report, junit, document, store=live.store)
     words, well, delivery = "", result.passes, None
     if dataset is not None:
         words = _table_words(named, items, responses, outputs or [])
@@ -161,6 +154,26 @@ def acquire_verb(
     printer.result(result.to_json, lambda: describe(result) if delivery is None else _describe(result, delivery))
     tell_next(result, store=live.store, review_file=review_file, table_of=words, tell=printer.remark)
     return exit_code(result, well=well)
+
+
+def _write(
+    result: Acquisition,
+    certificate: Path | None,
+    report: Path | None,
+    junit: Path | None,
+    document: Path | None,
+    *,
+    store: str | None,
+) -> None:
+    """What was asked for beside the delivered table."""
+    if certificate is not None and result.stopped_because not in ("paused", "pending"):
+        certify_all(result, certificate)
+    if report is not None:
+        write_page(result, report, store)
+    if junit is not None:
+        write_junit(junit, "rrf-design acquire", run_cases(result.to_json()))
+    if document is not None:
+        write_document(document, result)
 
 
 def _dataset(files: list[Path], items: options.Items, outputs: list[Path], responses: Path | None) -> Dataset | None:

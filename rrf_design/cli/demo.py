@@ -71,7 +71,7 @@ def demo_verb(
 
 
 def _opening(questions: dict[str, Topic]) -> str:
-    from rrf_design.demo.questions import ATLAS, CALCULATOR, WORDING, K
+    from rrf_design.demo import ATLAS, CALCULATOR, WORDING, K
 
     return (
         f"{len(questions)} easy questions, and a model that is too small for them.\nEach is asked in four wordings. Two"
@@ -83,7 +83,7 @@ def _opening(questions: dict[str, Topic]) -> str:
 
 
 def _plan(questions: dict[str, Topic], budget: float) -> str:
-    from rrf_design.demo.questions import TARGET
+    from rrf_design.demo import TARGET
     from rrf_design.planning import portfolio
 
     problems = [topic.problem for topic in questions.values()]

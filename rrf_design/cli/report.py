@@ -21,7 +21,7 @@ import typer
 
 from rrf_design.cli import options
 from rrf_design.cli.live_models import Store
-from rrf_design.cli.output import Printer, note, print_json
+from rrf_design.cli.output import Printer, print_json
 from rrf_design.documents import write_text
 from rrf_design.errors import InputError, Refused
 from rrf_design.reporting.documents import PageSource, read, render, selected_of
@@ -89,13 +89,17 @@ def report_verb(
         else:
             text = render(_explained(source, means) if kind == "problem" else source)
     write_text(out, text)
+    _tell(source, kind, out, len(text.encode()), printer)
+
+
+def _tell(source: PageSource, kind: str, out: Path, size: int, printer: Printer) -> None:
     if printer.as_json:
-        print_json({"kind": kind, "out": str(out), "bytes": len(text.encode())})
+        print_json({"kind": kind, "out": str(out), "bytes": size})
+        return
     printer.news(f"Wrote {out}")
-    if not (printer.quiet or printer.as_json):
-        if source.problem is None and not source.problems and source.kind not in FIELDLESS:
-            note("(give the problem file with --problem to have the field drawn too)")
-        note(f"({kind}, {len(text.encode()) / 1024:.0f} kB, works offline)")
+    if source.problem is None and not source.problems and source.kind not in FIELDLESS:
+        printer.note("(give the problem file with --problem to have the field drawn too)")
+    printer.note(f"({kind}, {size / 1024:.0f} kB, works offline)")
 
 
 FIELDLESS = ("rrf-scenario", "rrf-policy", "rrf-policy-run", "rrf-audit")

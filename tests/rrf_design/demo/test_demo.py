@@ -10,8 +10,7 @@ import pytest
 
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition._fetch import Fetcher
-from rrf_design.demo import FieldVerdict, judge, topics
-from rrf_design.demo.questions import TARGET
+from rrf_design.demo import TARGET, FieldVerdict, judge, topics
 from rrf_design.demo.warm import use_everything
 from rrf_design.models.scripted import ScriptedModel
 
