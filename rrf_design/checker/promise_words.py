@@ -107,17 +107,23 @@ def why_everything(cost: float, check: float) -> str:
     return f"the cheapest proven policy costs {cost:.4g} an item, a check {check:.4g}"
 
 
-def audit_sentence(population: int, drawn: int, wrong: int, bound: int, confidence: Fraction) -> str:
-    """What may be said of an audit's bound."""
-    rate = percent_above(Fraction(bound, population) if population else Fraction(0))
+def audit_sentence(
+    population: int, drawn: int, wrong: int, bound: int, confidence: Fraction, *, checked: int = 0
+) -> str:
+    """What may be said of an audit's bound; `checked` values more were delivered, and are right if
+    those who checked them are.
+    """
+    whole = population + checked
+    rate = percent_above(Fraction(bound, whole) if whole else Fraction(0))
     if not drawn:
         return (
             f"Of the {population:,} values delivered, any number may be wrong: no drawn item has a label that counts"
             " yet."
         )
+    among = f"drawn at random from the {population:,} that nobody had checked" if checked else "drawn at random"
     return (
-        f"Of the {population:,} values delivered, at most {bound:,} ({rate}) are wrong, with confidence"
-        f" {percent(confidence)}: {wrong:,} of {drawn:,} drawn at random {'was' if wrong == 1 else 'were'} wrong."
+        f"Of the {whole:,} values delivered, at most {bound:,} ({rate}) are wrong, with confidence"
+        f" {percent(confidence)}: {wrong:,} of {drawn:,} {among} {'was' if wrong == 1 else 'were'} wrong."
     )
 
 

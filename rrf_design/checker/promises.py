@@ -531,6 +531,11 @@ def _listed(steps: Sequence[str]) -> str:
     return ", ".join(dumps(s, ensure_ascii=False) if ", " in s or "; " in s or s.startswith('"') else s for s in steps)
 
 
+def audit_order(digest: str, checked: int) -> str:
+    """What orders the draws: the digest of what was not checked, and how many more values were."""
+    return f"{digest}:{checked}" if checked else digest
+
+
 def _audit(data: Document) -> dict[str, Any]:
     """The whole certificate of an audit, made from its seed and labels."""
     record, columns = data["record"], typed(data["columns"], Mapping, "columns", "an object")
@@ -538,11 +543,14 @@ def _audit(data: Document) -> dict[str, Any]:
     labels = [a_flag(label, "a label") for label in a_list(record["labels"], "labels")]
     names, draws = some_names(data["items"], "items"), a_list(record["draws"], "draws")
     digest, seed = record["digest"], a_whole(record["seed"], "seed")
+    checked = a_whole(data.get("checked", 0), "checked", most=MOST_AUDITED)
     if not len(names) == len(draws) == len(labels) <= size:
         raise Refused(f"{len(draws)} draws, {len(labels)} labels and {len(names)} items, of {size}")
     if type(digest) is not str or not digest:
         raise Refused("the digest of the deliveries is missing")
-    if any(type(place) is not int for place in draws) or (draws and not is_drawn(draws, size, seed, digest)):
+    if any(type(place) is not int for place in draws) or (
+        draws and not is_drawn(draws, size, seed, audit_order(digest, checked))
+    ):
         raise Refused("seed and digest draw other items than the record names")
     sure = a_confidence(data["confidence"])
     least = audit_bound(size, labels, sure)
@@ -562,15 +570,16 @@ def _audit(data: Document) -> dict[str, Any]:
         "bound": bound,
         "confidence": data["confidence"],
         "risk": data["risk"],
-        "holds": None if risk is None else told <= risk * size,
+        "holds": None if risk is None else told <= risk * (size + checked),
         "sentence": worded(
-            audit_sentence(size, len(labels), sum(labels), told, sure),
+            audit_sentence(size, len(labels), sum(labels), told, sure, checked=checked),
             "audit into another file with the same seed: the draw is the same, and so are the labels of gold and"
             " reviews",
         ),
         "table": typed(data["table"], str, "table", "a text"),
         "columns": {"id": columns.get("id"), "answer": columns["answer"]},
         "truth": typed(data["truth"], str, "truth", "a text"),
+        **({"checked": checked} if "checked" in data else {}),
         "items": names,
         "wrong_items": [name for name, label in zip(names, labels, strict=True) if label],
         "record": {

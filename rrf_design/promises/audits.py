@@ -15,16 +15,17 @@ the columns of ids and answers, under that digest, and no other is read.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design._shown import Shown
 from rrf_design.checker.forms import written
-from rrf_design.checker.promise_words import audit_sentence
-from rrf_design.checker.promises import prove_audit
+from rrf_design.checker.promise_words import audit_sentence, percent_above, plain_percent
+from rrf_design.checker.promises import audit_order, prove_audit
 from rrf_design.checks import delivered_node
 from rrf_design.documents import checked, kind_of, read, sealed
 from rrf_design.errors import InputError, Refused
@@ -38,6 +39,7 @@ from rrf_design.risk import AuditSequence, draw_order
 from rrf_design.risk.arguments import share
 from rrf_design.tables.rows import COLUMNS, delivered_names
 from rrf_design.texts import from_sheet
+from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
     from rrf_design.questions import Dataset
@@ -129,7 +131,11 @@ def audit(
     sure = confidence if confidence is not None else CONFIDENCE if promise is None else promise.confidence
     wanted = risk if risk is not None or promise is None else promise.risk
     column = id_column or (None if known is None else known.data.id)
+    every = before is not None and "checked" not in before
     table = run if isinstance(run, DeliveredTable) else _delivered(run, dataset, store=store, id_column=column)
+    table = table if every else table.unchecked()
+    if before is None and wanted is not None:
+        _refuse_hopeless(table, labels, wanted, sure)
     said = dict(truths or {})
     refuse_strangers(said, set(table.ids))
     state = draw_audit(table, labels, seed=seed, rule=rule, reviews=said, before=before, confidence=sure, asked=dataset)
@@ -149,6 +155,27 @@ def audit(
     )
     behind = len(state.places) - len(waiting) - int(document["drawn"])
     return Audit(document, waiting, questions, behind)
+
+
+def _refuse_hopeless(table: DeliveredTable, labels: int, risk: float, confidence: float) -> None:
+    """InputError for a draw that can't show the risk even if nothing in it is wrong."""
+
+    def shown(drawn: int) -> int:
+        sequence = AuditSequence(len(table), confidence)
+        for _ in range(drawn):
+            sequence.observe(False)
+        return sequence.bound
+
+    allowed = share(Fraction(str(risk)), "risk", zero=True) * table.delivered
+    drawn = max(0, min(labels, len(table)))
+    best = shown(drawn)
+    if best <= allowed or drawn == 0:
+        return
+    enough = drawn + bisect_left(range(drawn, len(table)), True, key=lambda count: shown(count) <= allowed)
+    raise InputError(
+        f"{drawn:,} labels can't show a risk of {plain_percent(risk)} even with none wrong: they show"
+        f" {percent_above(Fraction(best, table.delivered))} at best; give {enough:,} (--labels), or a larger risk"
+    )
 
 
 def _delivered(
@@ -228,7 +255,7 @@ def draw_audit(
         )
     known = _earlier(table, seed, before, confidence)
     wanted = max(min(labels, len(table)), len(known))
-    places = draw_order(len(table), seed, digest=table.digest, count=wanted)
+    places = draw_order(len(table), seed, digest=audit_order(table.digest, table.checked), count=wanted)
     said = reviews or {}
     found: list[bool | None] = []
     for number, place in enumerate(places):
@@ -339,11 +366,14 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
         "risk": risk,
         "holds": None
         if risk is None
-        else sequence.bound <= share(Fraction(str(risk)), "risk", zero=True) * len(state.table),
-        "sentence": audit_sentence(len(state.table), len(ready), sum(ready), sequence.bound, sure),
+        else sequence.bound <= share(Fraction(str(risk)), "risk", zero=True) * state.table.delivered,
+        "sentence": audit_sentence(
+            len(state.table), len(ready), sum(ready), sequence.bound, sure, checked=state.table.checked
+        ),
         "table": state.table.name,
         "columns": state.table.columns,
         "truth": truth,
+        **({"checked": state.table.checked} if state.table.checked else {}),
         "items": [state.table.ids[place] for place in state.places[: len(ready)]],
         "wrong_items": [state.table.ids[p] for p, label in zip(state.places, ready, strict=False) if label],
         "record": record,
@@ -362,6 +392,35 @@ class DeliveredTable:
     id_column: str | None = None
     """What names the rows; None: their numbers."""
     answer_column: str = "answer"
+    checked: int = 0
+    """How many more values were delivered and checked: an audit does not draw them."""
+    verdicts: tuple[Any, ...] = ()
+    """Of each row, where the file says it."""
+
+    @property
+    def delivered(self) -> int:
+        """How many values were delivered, checked ones among them."""
+        return len(self) + self.checked
+
+    def unchecked(self) -> DeliveredTable:
+        """Without the rows that somebody or something checked already."""
+        kept = [at for at, verdict in enumerate(self.verdicts) if verdict != Verdict.CHECKED.value]
+        if len(kept) == len(self.verdicts):
+            return self
+        if not kept:
+            raise InputError(f"{self.name}: every row with an answer was checked; there is nothing left to audit")
+
+        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(values[at] for at in kept)
+
+        return replace(
+            self,
+            ids=of(self.ids),
+            answers=of(self.answers),
+            rows=of(self.rows),
+            verdicts=of(self.verdicts),
+            checked=self.checked + len(self) - len(kept),
+        )
 
     @property
     def columns(self) -> dict[str, str | None]:
@@ -427,7 +486,11 @@ def read_delivered(
     answers = tuple(cells[answer] for _, cells in kept)
     if Path(path).suffix.lower() in (".csv", ".tsv"):
         answers = tuple(map(from_sheet, answers))
-    return DeliveredTable(table.name, ids, answers, tuple(cells for _, cells in kept), id_column, answer)
+    behind = columns[columns.index(answer) :]
+    said = next((name for name in behind if _plain_name(name) == "verdict"), None)
+    verdicts = () if said is None else tuple(cells.get(said) for _, cells in kept)
+    cells = tuple(cells for _, cells in kept)
+    return DeliveredTable(table.name, ids, answers, cells, id_column, answer, verdicts=verdicts)
 
 
 def _plain_name(column: str) -> str:
@@ -444,14 +507,15 @@ def delivered_items(
 ) -> DeliveredTable:
     """What a run over a data set delivered: each input row beside its result."""
     found = [
-        (item.id, result["answer"], dict(cells))
+        (item.id, result["answer"], dict(cells), result.get("verdict"))
         for item, (cells, result) in zip(dataset.items_in_order(), results, strict=True)
         if result["answer"] not in (None, "")
     ]
     if not found:
         raise InputError(f"{name}: no item has an answer; there is nothing to audit")
-    ids, answers, rows = zip(*found, strict=True)
-    return DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, delivered_names(dataset.columns)["answer"])
+    ids, answers, rows, verdicts = zip(*found, strict=True)
+    column = delivered_names(dataset.columns)["answer"]
+    return DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, column, verdicts=verdicts)
 
 
 def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTable:
@@ -487,6 +551,7 @@ def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> D
     """
     size, name = int(audit["record"]["population"]), Path(path).name
     table = _reading(path, audit["columns"])
+    table = table.unchecked() if "checked" in audit else table
     if len(table) != size:
         raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
     if table.digest == audit["record"]["digest"]:
@@ -526,6 +591,8 @@ def _run(document: Any, name: str, columns: Mapping[str, Any]) -> DeliveredTable
         entries = [entry for entry in document["items"] if entry["answer"] not in (None, "")]
         ids = tuple(str(entry["id"]) for entry in entries)
         answers = tuple(entry["answer"] for entry in entries)
-        return DeliveredTable(name, ids, answers, ({},) * len(ids), columns["id"], columns["answer"])
+        verdicts = tuple(entry.get("verdict") for entry in entries)
+        rows: tuple[Cells, ...] = ({},) * len(ids)
+        return DeliveredTable(name, ids, answers, rows, columns["id"], columns["answer"], verdicts=verdicts)
     except (KeyError, TypeError):
         raise InputError(f"{name}: this run has no items with an id and an answer") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import rrf_design as rrf
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit, read_delivered
 from rrf_design.promises.audits import check_delivered, compared, read_run_document
@@ -457,3 +458,48 @@ def test_items_that_are_not_asked_about_any_more_stay(tmp_path: Path, ending: st
     assert "009" not in path.read_text()
     write_reviews(path, ROWS_REVIEWS)
     assert path.read_text().count("008") == 1
+
+
+def _partly_checked(folder: Path, *, checked: int, rows: int = 300) -> Path:
+    """A delivered table of which people looked at the first rows."""
+    path = folder / "delivered.csv"
+    lines = ["no,truth,answer,verdict"]
+    lines += [f"{n},{n},{n},{'checked' if n < checked else 'consistent'}" for n in range(rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_only_rows_that_nobody_checked_are_drawn(tmp_path: Path) -> None:
+    path = _partly_checked(tmp_path, checked=100)
+    found = rrf.audit(path, gold="truth", id_column="no", labels=80, risk=0.05)
+    assert found.document["population"] == 200
+    assert found.document["checked"] == 100
+    assert all(int(name) >= 100 for name in found.document["items"])
+    assert found.document["holds"] == (found.bound <= 15)
+    assert found.sentence.startswith("Of the 300 values delivered, at most ")
+    assert "0 of 80 drawn at random from the 200 that nobody had checked were wrong" in found.sentence
+    assert check_delivered(found.document, path).checked == 100
+    path.write_text(path.read_text().replace("150,150,150,consistent", "150,150,150,checked"))
+    with pytest.raises(Refused):
+        check_delivered(found.document, path)
+
+
+def test_the_number_of_checked_values_is_bound_to_the_draws(tmp_path: Path) -> None:
+    found = rrf.audit(_partly_checked(tmp_path, checked=100), gold="truth", id_column="no", labels=60)
+    for told in (99, 101, 100_000):
+        with pytest.raises(Refused, match="draw other items"):
+            prove_audit({**found.document, "checked": told})
+    with pytest.raises(Refused):
+        prove_audit({name: value for name, value in found.document.items() if name != "checked"})
+
+
+def test_an_audit_that_can_show_nothing_is_refused_before_anybody_looks(tmp_path: Path) -> None:
+    path = _partly_checked(tmp_path, checked=0)
+    with pytest.raises(InputError, match=r"60 labels can't show a risk of 5 % even with none wrong: .* give 72"):
+        rrf.audit(path, gold="truth", id_column="no", labels=60, risk=0.05)
+    assert rrf.audit(path, gold="truth", id_column="no", labels=72, risk=0.05).document["holds"]
+
+
+def test_a_table_of_which_everything_was_checked_has_nothing_to_audit(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="every row with an answer was checked"):
+        rrf.audit(_partly_checked(tmp_path, checked=300), gold="truth", id_column="no", labels=60)
