@@ -221,13 +221,15 @@ def _describe(session: DeliverySession, result: TestedDelivery, review: Path | N
 
 
 def _describe_forecast(found: Mapping[str, Any]) -> None:
+    from rrf_design.promises import money
+
     rows = []
     for one in found["risks"]:
         if not found["answers_known"]:
             rows.append((f"{one['risk']:.4g}", f"{one['least']:,}", "", "", ""))
             continue
         pays = "yes" if one["pays"] else "no: look at every row"
-        cost = f"{one['cost']:,.4g}" if one["check_everything"] else ""
+        cost = money(one["cost"]) if one["check_everything"] else ""
         rows.append((f"{one['risk']:.4g}", f"{one['looks']:,.0f}", f"{one['likely_most']:,.0f}", cost, pays))
     heads = ["risk", "looks", "at most, 9 in 10", "cost", "pays"]
     if not found["answers_known"]:

@@ -27,7 +27,7 @@ from rrf_design.promises._sheets import AnswerSheet, read_sheet
 from rrf_design.promises._truths import GoldRule, Truth
 from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
 from rrf_design.promises.buying import LiveModels
-from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, read_cells
+from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, money, read_cells
 from rrf_design.promises.forecast import forecast_pilot
 from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
 from rrf_design.promises.policy_document import policy_document
@@ -57,6 +57,7 @@ __all__ = [
     "forecast_delivery",
     "forecast_pilot",
     "gold_truths",
+    "money",
     "pilot",
     "pilot_settings",
     "plan_pilot",

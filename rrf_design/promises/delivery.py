@@ -119,8 +119,9 @@ class TestedDelivery:
         """What it cost, labels included."""
         labels = f"{self.labels:,} label{'s' * (self.labels != 1)}"
         paid = self.label_cost * self.labels
-        return f"Cost {self.spent:,.4g} in all: {labels} at {self.label_cost:g} ({paid:,.4g}), answers and checks" + (
-            f" {self.spent - paid:,.4g}."
+        return (
+            f"Cost {money(self.spent)} in all: {labels} at {money(self.label_cost)} ({money(paid)}), answers and checks"
+            f" {money(self.spent - paid)}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -148,6 +149,12 @@ class TestedDelivery:
         from html import escape
 
         return f"<p>{escape(self.sentence)}</p>{self.delivery._repr_html_()}"
+
+
+def money(value: float) -> str:
+    """An amount with at most two decimals."""
+    text = f"{value:,.2f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 class DeliverySession:
