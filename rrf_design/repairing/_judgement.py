@@ -14,7 +14,7 @@ same value; and an exact check speaks for itself.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from rrf_design.blocks import Anchor
-from rrf_design.checks import decided_premise, decided_verdict, decides, sole_delivered
+from rrf_design.checks import decided_premise, decided_verdict
 from rrf_design.noise import recovery_bound, stated_within
 from rrf_design.repairing._exact import rows_of, surely_wrong
 from rrf_design.repairing._failures import with_truth
@@ -281,17 +281,10 @@ def _agreed_values(
     return {name: None if name in gone else value for name, value in estimate.items()}
 
 
-def _fixed_values(task: Task) -> dict[str, Values]:
-    """Values of nodes that a trusted check states as they are."""
-    operator, result = task.operator, dict[str, Values]()
-    for name in operator.anchor_ids:
-        block = task.problem.block_by_id[name]
-        if not (isinstance(block, Anchor) and block.trusted and block.rows is None and block.metric is None):
-            continue
-        value = _stated(task, block) if len(block.nodes) == 1 else None
-        if value is not None:
-            result[block.nodes[0]] = value
-    return result
+def _fixed_values(task: Task, anchors: Iterable[Anchor]) -> dict[str, Values]:
+    """Values of nodes that trusted checks state as they are."""
+    stated = ((anchor.nodes[0], _stated(task, anchor)) for anchor in anchors)
+    return {name: value for name, value in stated if value is not None}
 
 
 def _stated(task: Task, anchor: Anchor) -> Values | None:
@@ -309,24 +302,11 @@ def _stated(task: Task, anchor: Anchor) -> Values | None:
     return tuple(float(x) for x in (given if same and given is not None else value))
 
 
-def _deciding_check(task: Task) -> tuple[Anchor, Values] | None:
+def _deciding_check(task: Task, anchors: Iterable[Anchor]) -> tuple[Anchor, Values] | None:
     """The check that decides the only delivered value, and what it states; None where there is
     none, or where several disagree.
     """
-    node, operator = sole_delivered(task.problem, task.operator.node_ids), task.operator
-    found: list[tuple[Anchor, Values]] = []
-    if node is None:
-        return None
-    for name in operator.anchor_ids:
-        anchor = task.problem.block_by_id[name]
-        if (
-            isinstance(anchor, Anchor)
-            and anchor.metric is None
-            and anchor.nodes == (node,)
-            and decides(task.problem, anchor, node, held=operator.block_ids)
-        ):
-            value = _stated(task, anchor)
-            found += [] if value is None else [(anchor, value)]
+    found = [(anchor, value) for anchor in anchors if (value := _stated(task, anchor)) is not None]
     agree = bool(found) and all(np.allclose(value, found[0][1], rtol=1e-9, atol=0.0) for _, value in found)
     executed = [one for one in found if decided_verdict(one[0]) is Verdict.CHECKED]
     return (executed or found)[0] if agree else None
@@ -347,10 +327,10 @@ def _decided(result: Repair, answered: Values | None, anchor: Anchor, value: Val
     return replace(result, repaired=alone, support=wrong, error={}, alternatives=(), reason=why, **changes)
 
 
-def _delivered_bounds(task: Task, bound: float, *, fixed: Container[str]) -> dict[str, float]:
+def _bounds(task: Task, bound: float, wanted: Iterable[str], *, fixed: Container[str]) -> dict[str, float]:
     """By node, of what is delivered; a trusted check that fixes a node leaves no error there."""
-    own = _own_units(task, bound)
-    return {name: 0.0 if name in fixed else own[name] for name in task.operator.premise.wanted(own)}
+    longest = task.operator.longest_units
+    return {name: 0.0 if name in fixed else bound * longest.get(name, 1.0) for name in wanted}
 
 
 def _posterior(task: Task, residual: float, lower: float) -> float:
@@ -372,9 +352,10 @@ def finish(
     edited = _edited_nodes(task, outcome)
     found = judge(task, outcome, design, support=edited, residual=residual)
     estimate = _repaired_values(task, design, outcome, edited)
-    blank = operator.premise.wanted([name for name, value in estimate.items() if value is None])
-    fixed = _fixed_values(task)
-    broken = _broken_bounds(task, found, {**estimate, **fixed}, fixed=fixed)
+    blank = tuple(name for name in grounds.delivered if estimate[name] is None)
+    fixed = _fixed_values(task, grounds.fixing)
+    bounds = {} if found.error_bound is None else _bounds(task, found.error_bound, grounds.delivered, fixed=fixed)
+    broken = _broken_bounds(task, found, {**estimate, **fixed}, bounds)
     verdict = decide(replace(_evidence(task, outcome, design, found, blank), broken=bool(broken)))
     if broken:
         found = _Assessment(Certainty.UNEXPLAINED, f"{broken}: both can't be true.", None)
@@ -398,7 +379,7 @@ def finish(
         residual=residual,
         gamma=facts.gamma,
         error_bound=found.error_bound,
-        bounds={} if found.error_bound is None else _delivered_bounds(task, found.error_bound, fixed=fixed),
+        bounds={} if found.error_bound is None else bounds,
         method=outcome.method,
         certainty=found.certainty,
         verdict=verdict,
@@ -440,7 +421,7 @@ def finish(
         if unfit
         else tuple(operator.block_ids[j] for j in surely_wrong(item.checks for item in outcome.explanations)),
     )
-    check = _deciding_check(task)
+    check = _deciding_check(task, grounds.deciding)
     if check is not None:
         node, radius = check[0].nodes[0], task.radius
         rows, held = None if radius is None else radius.rows, task.operator.block_ids
@@ -480,14 +461,13 @@ def _evidence(
 
 
 def _broken_bounds(
-    task: Task, found: _Assessment, estimate: Mapping[str, Values | None], *, fixed: Container[str]
+    task: Task, found: _Assessment, estimate: Mapping[str, Values | None], bounds: Mapping[str, float]
 ) -> str:
     """What is declared of the true field, and no field within the error bound keeps to; "" where
     nothing is, or nothing is bounded.
     """
     if found.error_bound is None or task.radius is None or task.radius.field is None:
         return ""
-    bounds = _delivered_bounds(task, found.error_bound, fixed=fixed)
     known = {name: value for name, value in estimate.items() if value is not None and name in bounds}
     return task.radius.field.broken(task.operator, known, bound=found.error_bound, bounds=bounds, slack=task.slack)
 

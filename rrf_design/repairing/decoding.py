@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrf_design.blocks import Anchor
 from rrf_design.checker.noise import joint_confidence
+from rrf_design.checks import decides, sole_delivered
 from rrf_design.goal import Goal
 from rrf_design.noise import ROUND_UP, recovery_bound, spread_at
 from rrf_design.operators import Operator
@@ -260,6 +262,12 @@ class _Grounds:
     """The premise of a verdict, in words."""
     sure: float | None
     """The probability that radius and rates hold; None where they are declared."""
+    delivered: tuple[str, ...]
+    """The nodes whose values are wanted."""
+    deciding: tuple[Anchor, ...]
+    """Held checks that state the only delivered value."""
+    fixing: tuple[Anchor, ...]
+    """Held checks that state the value of one node and may not be wrong."""
 
     @classmethod
     def of(cls, task: Task) -> _Grounds:
@@ -275,11 +283,27 @@ class _Grounds:
             wanted=None if wish == float("inf") else wish,
             assumes=assumed(operator, task.k, noise, unread={operator.node_ids[i] for i in task.erased}),
             sure=joint_confidence(None if radius is None else radius.confidence, operator.premise.sure),
+            delivered=operator.premise.wanted(operator.node_ids),
+            deciding=_deciding(task),
+            fixing=tuple(anchor for anchor in _held_checks(task) if anchor.trusted and len(anchor.nodes) == 1),
         )
 
     def hold_for(self, task: Task) -> bool:
         """Whether another field of the same design has the very same problem and radius."""
         return task.problem is self.problem and task.radius is self.radius
+
+
+def _held_checks(task: Task) -> list[Anchor]:
+    """Held checks that state values of nodes as they are."""
+    found = (task.problem.block_by_id[name] for name in task.operator.anchor_ids)
+    return [one for one in found if isinstance(one, Anchor) and one.rows is None and one.metric is None]
+
+
+def _deciding(task: Task) -> tuple[Anchor, ...]:
+    node, held = sole_delivered(task.problem, task.operator.node_ids), task.operator.block_ids
+    if node is None:
+        return ()
+    return tuple(one for one in _held_checks(task) if decides(task.problem, one, node, held=held))
 
 
 def widened(task: Task, decoder: Decoder, design: Decoding) -> Task | None:
