@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 from solvers._delivered import delivered_margin, delivered_supports_below, delivered_worst_supports
 from solvers._faulty_checks import RivalPair, SuspectMargin, rival_pair, suspect_margin, wrong_check_margin
 from solvers._gamma import (
+    Gauge,
+    Spark,
     SupportsBelow,
+    gauge_directions,
+    group_spark,
     margin,
     margins,
     support_margin,
@@ -22,7 +26,6 @@ from solvers._gamma import (
 )
 from solvers._gram import NodeColumns, column_groups
 from solvers._minimiser import Interrupted
-from solvers._structure import Gauge, Spark, gauge_directions, group_spark
 from solvers.result import LowerFrom, Margin, Status, SupportValue
 
 if TYPE_CHECKING:

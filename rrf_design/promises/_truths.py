@@ -19,9 +19,8 @@ from rrf_design.files import suggestion
 from rrf_design.questions.recipe import DataSection
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
-from rrf_design.responses.open_text import Classes
+from rrf_design.responses.open_text import ChoiceParser, Classes, YesNoParser
 from rrf_design.responses.parsed import Parser, parse_stated
-from rrf_design.responses.worded import ChoiceParser, YesNoParser
 from rrf_design.tables.items import rounding
 from rrf_design.tables.rows import shown_value
 

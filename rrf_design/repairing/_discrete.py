@@ -106,7 +106,7 @@ def _outcome(
 def _fitting(energy: _Energy) -> str:
     if prod(energy.sizes) <= SMALL_PRODUCT:
         return "enumeration"
-    return "dynamic programming" if _largest_table(energy) <= SMALL_TABLE else "cp-sat"
+    return "dynamic programming" if _elimination_order(energy)[1] <= SMALL_TABLE else "cp-sat"
 
 
 def _enumerate_fields(energy: _Energy) -> tuple[tuple[int, ...], int]:
@@ -146,10 +146,6 @@ def _elimination_order(energy: _Energy) -> tuple[list[int], int]:
             near[i] -= {i, node}
             costs[i] = cost(i)
     return order, largest
-
-
-def _largest_table(energy: _Energy) -> int:
-    return _elimination_order(energy)[1]
 
 
 def _eliminate(energy: _Energy) -> tuple[int, ...]:

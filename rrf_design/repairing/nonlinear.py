@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from rrf_design.autodiff import value_and_jacobian
 from rrf_design.errors import InputError, Refused
-from rrf_design.noise import recovery_bound
 from rrf_design.repairing.contract import Values
 
 Array = NDArray[np.float64]
@@ -389,17 +388,16 @@ def _certificate(
                 " certified, and other fields may fit further away."
             ),
         )
-    effective = gamma - jacobian_error - 0.5 * curvature * radius
-    if effective <= 0.0:
-        return (
-            None,
-            f"the tangent margin {gamma:.4g} is eaten by δ_J + Lr/2 = {jacobian_error + 0.5 * curvature * radius:.4g}.",
-        )
-    bound = recovery_bound(epsilon, effective)
+    from rrf_design.certificates.local import certificate_of
+
+    made = certificate_of(gamma, radius=radius, curvature=curvature, jacobian_error=jacobian_error, epsilon=epsilon)
+    if made.error_bound is None:
+        eaten = f"δ_J + Lr/2 = {jacobian_error + 0.5 * curvature * radius:.4g}"
+        return None, f"the tangent margin {gamma:.4g} is eaten by {eaten}."
     return (
-        bound,
+        made.error_bound,
         (
             f"if the truth is within {radius:g} of it and at most {k} answers are wrong, the error is at most"
-            f" {bound:.4g}; further away nothing is claimed."
+            f" {made.error_bound:.4g}; further away nothing is claimed."
         ),
     )

@@ -15,13 +15,13 @@ import json
 import math
 import os
 import re
-import select
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.responses._finding import FoundNumber, marked, page, the_number
@@ -84,67 +84,59 @@ class _Worker:
             return failure(f"a text of more than {_LONGEST} characters")
         with self._lock:
             for _ in range(2):  # a worker that died between two texts says nothing about this one
-                process = self._started()
-                if process is None:
+                if not self._started():
                     return failure("the worker process did not start", ParseStatus.CRASH)
-                reply = self._exchange(process, text, seconds)
+                reply = self._exchange(text, seconds)
                 if reply is not None:
                     return reply
             return failure("the worker process ended", ParseStatus.CRASH)
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
+    def _started(self) -> bool:
         if self._process is not None and self._process.poll() is None:
-            return self._process
-        command = [sys.executable, "-c", "from rrf_design.responses import _mathematics; _mathematics.serve()"]
+            return True
+        self._pipe, far = Pipe()
+        serving = f"from rrf_design.responses import _mathematics; _mathematics.serve({far.fileno()})"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+            [sys.executable, "-c", serving],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # nothing a library prints reaches the protocol
+            stderr=subprocess.DEVNULL,
+            pass_fds=[far.fileno()],
+            env=environment,
         )
-        if self._line(self._process, _STARTING) is None:
+        far.close()
+        if self._received(_STARTING) is None:
             self.close()
-        return self._process
+        return self._process is not None
 
-    def _exchange(self, process: subprocess.Popen[bytes], text: str, seconds: float) -> Parsed | None:
+    def _exchange(self, text: str, seconds: float) -> Parsed | None:
         """The reading; None if the worker was found dead."""
-        stream = process.stdin
-        if stream is None:
-            return None
         try:
-            stream.write(json.dumps({"text": text, "seconds": seconds}).encode() + b"\n")
-            stream.flush()
+            self._pipe.send_bytes(json.dumps({"text": text, "seconds": seconds}).encode())
         except OSError:
             self.close()
             return None
-        line = self._line(process, seconds + 1.0)
-        if line is None:
-            ended = process.poll() is not None
+        reply = self._received(seconds + 1.0)
+        if reply is None:
+            ended = self._process is None or self._process.poll() is not None
             self.close()
             return failure("the worker ended while it read", ParseStatus.CRASH) if ended else _late(seconds)
-        return _reading(json.loads(line), seconds)
+        return _reading(json.loads(reply), seconds)
 
-    def _line(self, process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
-        """One line of the worker, or None if it does not come in time."""
-        stream: IO[bytes] | None = process.stdout
-        end = time.monotonic() + seconds
-        received = b""
-        while stream is not None and not received.endswith(b"\n"):
-            ready, _, _ = select.select([stream], [], [], max(0.0, end - time.monotonic()))
-            piece = os.read(stream.fileno(), 65536) if ready else b""
-            if not piece:
-                return None
-            received += piece
-        return received
+    def _received(self, seconds: float) -> bytes | None:
+        """What the worker says, or None if it does not come in time."""
+        try:
+            return self._pipe.recv_bytes() if self._pipe.poll(seconds) else None
+        except (EOFError, OSError):
+            return None
 
     def close(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):  # what was still to be written has no reader any more
-                    stream.close()
+        if process is not None:
+            process.kill()
+            process.wait()
+            self._pipe.close()
 
 
 def _late(seconds: float) -> Parsed:
@@ -173,8 +165,8 @@ def _worker() -> _Worker:
     return _workers[os.getpid()]
 
 
-def serve() -> None:
-    """The worker's loop: a line of JSON in, a line of JSON out."""
+def serve(place: int) -> None:
+    """The worker's loop: JSON in, JSON out, through the pipe of this file number."""
     import logging
     import warnings
 
@@ -182,14 +174,12 @@ def serve() -> None:
 
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing a library prints reaches the protocol
-    out.write(b"ready\n")
-    out.flush()
-    for line in sys.stdin.buffer:
-        request = json.loads(line)
-        out.write(json.dumps(_read(parse, request["text"], request["seconds"])).encode() + b"\n")
-        out.flush()
+    pipe = Connection(place)
+    pipe.send_bytes(b"ready")
+    with contextlib.suppress(EOFError):  # whoever asks has gone
+        while True:
+            request = json.loads(pipe.recv_bytes())
+            pipe.send_bytes(json.dumps(_read(parse, request["text"], request["seconds"])).encode())
 
 
 def pieces(text: str) -> list[str]:

@@ -55,12 +55,12 @@ _PARSERS = {
     "decimal": _Entry(
         "_numeric:DecimalParser", "the number that the answer is; `decimal` says which mark its decimals have"
     ),
-    "yes-no": _Entry("worded:YesNoParser", "yes is 1, no is 0; as many as `count` says"),
+    "yes-no": _Entry("open_text:YesNoParser", "yes is 1, no is 0; as many as `count` says"),
     "json": _Entry(
         "_numeric:json_parser",
         "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
     ),
-    "choice": _Entry("worded:ChoiceParser", "one of `options`, as a one and zeros; with `letters`, also by A, B, C"),
+    "choice": _Entry("open_text:ChoiceParser", "one of `options`, as a one and zeros; with `letters`, also by A, B, C"),
     "date": _Entry("_dates:DateParser", "one day as a class, in its ISO form; `formats` where a day may be a month"),
     "literal": _Entry(
         "open_text:LiteralParser",

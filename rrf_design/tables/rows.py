@@ -15,9 +15,8 @@ from typing import Any, Protocol
 
 from rrf_design.blocks import Anchor
 from rrf_design.checks import decided_premise, decided_verdict
-from rrf_design.responses.open_text import Classes
+from rrf_design.responses.open_text import ChoiceParser, Classes, YesNoParser
 from rrf_design.responses.parsed import Parser
-from rrf_design.responses.worded import ChoiceParser, YesNoParser
 from rrf_design.tables.items import Reading, plain
 from rrf_design.verdict import Verdict, dispute, worst
 

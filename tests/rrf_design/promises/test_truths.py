@@ -19,7 +19,7 @@ from rrf_design.promises._truths import GoldRule, answer_is_right, cell_is_right
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import DataSection, recipe_from_document
 from rrf_design.responses import parsers
-from rrf_design.responses.worded import ChoiceParser
+from rrf_design.responses.open_text import ChoiceParser
 
 
 def truth(cell: Any, parser: Any = "decimal", **rule: Any) -> Any:
