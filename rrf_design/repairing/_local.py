@@ -10,6 +10,9 @@ there, and L bounding second derivatives within r (`local_radius`) by interval a
 `certificates.local` says how far any other field within r that fits can be on what is delivered.
 Further away nothing is claimed, whatever the numbers are. L estimated from held-out perturbations
 is shown beside it, and certifies nothing.
+
+Where every node is a truth value, because clauses name them all, no derivative is needed: all
+fields of zeros and ones near the answers are looked at, and what they say holds everywhere.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +48,10 @@ FITS = 1e-9
 """A residual within this of ε fits: what Gauss–Newton leaves."""
 SAME = 1e-9
 """An answer of a wrong unit that moved by less was not wrong."""
+MOST_FIELDS = 100_000
+"""Of zeros and ones that are looked at one by one."""
+MOST_SHOWN = 64
+"""Explanations that are named; all count."""
 ROUNDING = 1e-12
 """Of a Jacobian made from products of a few numbers, relative to its size."""
 
@@ -69,8 +78,136 @@ def repair_locally(
     reach = (problem.epsilon or 0.0) if noise is None or noise.epsilon is None else noise.epsilon
     field = _BentField.of(problem)
     said = {name: answers.values[name] for name in problem.whole.node_ids}
+    fields = _truth_fields(field, said, check_k(k, problem.k))
+    if fields is not None:
+        return _among(fields, field, said, check_k(k, problem.k), reach, seed=seed, began=began)
     fits = _explanations(field, said, check_k(k, problem.k), reach)
     return _as_repair(field, said, fits, reach, seed=seed, began=began)
+
+
+def _truth_fields(field: _BentField, said: Mapping[str, Values], k: int) -> list[dict[str, Values]] | None:
+    """Every field of zeros and ones with at most k units of the answers changed; None where some
+    node is no truth value (none of the clauses names it), or there are too many fields.
+    """
+    entries, names = field.problem.nonlinear, set(field.place)
+    if any(entry.clause is None for entry in entries) or names != {name for entry in entries for name in entry.nodes}:
+        return None
+    units = list(field.units.values())
+    many = [1] + [0] * k  # by how many units are changed
+    for nodes in units:
+        for changes in range(k, 0, -1):
+            many[changes] += many[changes - 1] * 2 ** len(nodes)
+    if sum(many) > MOST_FIELDS:
+        return None
+    own = [tuple(said[name][0] for name in nodes) for nodes in units]
+    others = [
+        [v for v in product((0.0, 1.0), repeat=len(nodes)) if v != x] for nodes, x in zip(units, own, strict=True)
+    ]
+    odd = {at for at, values in enumerate(own) if not set(values) <= {0.0, 1.0}}
+    found: list[dict[str, Values]] = []
+    for size in range(min(k, len(units)) + 1):
+        for changed in combinations(range(len(units)), size):
+            if odd <= set(changed):
+                for values in product(*(others[at] for at in changed)):
+                    given = {**dict(enumerate(own)), **dict(zip(changed, values, strict=True))}
+                    found.append(
+                        {name: (x,) for at, nodes in enumerate(units) for name, x in zip(nodes, given[at], strict=True)}
+                    )
+    return found
+
+
+def _among(
+    fields: Sequence[Mapping[str, Values]],
+    field: _BentField,
+    said: Mapping[str, Values],
+    k: int,
+    reach: float,
+    *,
+    seed: int,
+    began: float,
+) -> Repair:
+    """Which of all admissible fields fit: a global answer, since nothing was left out."""
+    from rrf_design.files import digest
+
+    operator = field.tangent(value_and_jacobian(field, np.array([said[name][0] for name in field.place]))[1])
+    asides = list(check_sets(operator))
+    masks = [field.without(aside).kept if aside else slice(None) for aside in asides]
+    explanations: list[Alternative] = []
+    nearest, least = dict(said), inf
+    for values in fields:
+        rows = field(np.array([values[name][0] for name in field.place], dtype=np.float64))
+        sizes = [float(np.linalg.norm(rows[mask])) for mask in masks]
+        fitting = next((at for at, size in enumerate(sizes) if size <= reach + FITS), None)
+        if min(sizes) < least:
+            nearest, least = dict(values), min(sizes)
+        if fitting is not None:
+            changed = tuple(name for name in said if values[name] != said[name])
+            checks = tuple(operator.block_ids[j] for j in asides[fitting])
+            explanations.append(Alternative(changed, dict(values), sizes[fitting], checks=checks))
+    chosen = explanations[0] if explanations else None
+    wanted = operator.premise.wanted(said)
+    moved = {} if chosen is None else {name: chosen.repaired[name] or (0.0,) for name in chosen.support}
+    shared: dict[str, Values | None] = {
+        name: chosen.repaired[name]
+        if chosen is not None and all(other.repaired[name] == chosen.repaired[name] for other in explanations)
+        else None
+        for name in said
+    }
+    blank = tuple(name for name in wanted if shared[name] is None)
+    bound = 0.0 if chosen is not None and not blank else None
+    alone = len(explanations) == 1
+    said_k = assumed(operator, k, f"all rows together are off by at most {reach:g}")
+    told = f"of {len(fields):,} fields of zeros and ones with at most {k} wrong {operator.premise.called}"
+    fit = "none fits" if chosen is None else "one fits" if alone else f"{len(explanations):,} fit"
+    reason = f"{told}, {fit}{f' (the nearest leaves {least:.4g})' if chosen is None else ''}; no other was left out."
+    return Repair(
+        repaired=shared,
+        support=() if chosen is None else chosen.support,
+        residual=least if chosen is None else chosen.residual,
+        gamma=0.0,
+        error_bound=bound,
+        method="finite search",
+        certainty=Certainty.UNEXPLAINED if chosen is None else Certainty.UNIQUE_HERE if alone else Certainty.AMBIGUOUS,
+        verdict=decide(
+            Evidence(
+                explained=Explained.NOT if chosen is None else Explained.UNIQUELY if alone else Explained.OTHERWISE,
+                goal=Goal.of(field.problem),
+                lower=0.0,
+                robust_lower=0.0,
+                bound=bound,
+                exact=bound is not None,
+                blank=blank,
+            )
+        ),
+        assumes=f"{said_k}, and every value is 0 or 1",
+        reason=reason,
+        error={name: (said[name][0] - value[0],) for name, value in moved.items()},
+        alternatives=tuple(explanations[1:MOST_SHOWN]),
+        indistinguishable=(),
+        erased={},
+        k=k,
+        epsilon=reach,
+        tolerance=FITS,
+        gamma_lower=0.0,
+        witness={},
+        diagnostics=Diagnostics(
+            objective=least if chosen is None else chosen.residual,
+            relation_residual=least if chosen is None else chosen.residual,
+            anchor_residual=0.0,
+            active_groups=0 if chosen is None else len(chosen.support),
+            gap=None,
+            best_smaller=None,
+            posterior_bound=bound,
+            complete=True,
+            iterations=len(fields),
+            seconds=time.perf_counter() - began,
+            seed=seed,
+            details={"scope": "global", **({} if chosen is not None else {"nearest": nearest})},
+        ),
+        problem_digest=digest(field.problem),
+        bounds={} if bound is None else dict.fromkeys(wanted, bound),
+        robust_lower=0.0,
+    )
 
 
 @dataclass(frozen=True)

@@ -108,3 +108,52 @@ def test_messages(arguments, message):
     residual, responses = call.pop("residual"), call.pop("responses")
     with pytest.raises(rrf.InputError, match=message):
         repair_nonlinear(residual, responses, k=1, **call)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_clauses_of_a_file_are_decided_by_looking_at_every_assignment(seed):
+    """Against the definition: all assignments, those with at most k other units, those that fit."""
+    rng = np.random.default_rng(seed)
+    names, k = "abcde", int(rng.integers(1, 3))
+    clauses = []
+    for at in range(int(rng.integers(4, 9))):
+        literals = rng.choice(5, int(rng.integers(1, 4)), replace=False)
+        clauses.append(
+            {"id": f"c{at}", "clause": [("not " if rng.random() < 0.5 else "") + names[i] for i in literals]}
+        )
+    clauses.append({"id": "all", "clause": list(names)})
+    wrong = int(rng.integers(2))
+    nodes = [{"id": name, **({"unit": "u"} if rng.random() < 0.3 else {})} for name in names]
+    anchors = [{"id": "x", "node": "a", "value": float(rng.integers(2))}] if rng.random() < 0.5 else []
+    problem = rrf.Problem(nodes=nodes, nonlinear=clauses, anchors=anchors, k=k, wrong_checks=wrong, deliver=["b", "c"])
+    said = {name: float(rng.integers(2)) if rng.random() < 0.95 else 0.5 for name in names}
+    units = {node["id"]: node.get("unit", node["id"]) for node in nodes}
+
+    def broken(field):
+        held = [any((field[x.removeprefix("not ")] == 0) == x.startswith("not ") for x in c["clause"]) for c in clauses]
+        return held.count(False) + sum(field["a"] != anchor["value"] for anchor in anchors)
+
+    fitting = [
+        field
+        for field in finite_alternatives(lambda z: [0.0], {name: [0, 1] for name in names})
+        if len({units[name] for name in names if field[name] != (said[name],)}) <= k
+        and broken({name: value[0] for name, value in field.items()}) <= wrong
+    ]
+    found = rrf.repair(problem, said)
+    assert found.method == "finite search"
+    assert (found.verdict == "contradicted") == (not fitting)
+    agreed = bool(fitting) and all(field[name] == fitting[0][name] for field in fitting for name in "bc")
+    assert found.verdict.passes == agreed
+    assert (found.error_bound == 0.0) == agreed
+    for name in names:
+        values = {field[name] for field in fitting}
+        assert found.repaired[name] == (next(iter(values)) if len(values) == 1 else None)
+    assert "every value is 0 or 1" in found.assumes
+
+
+def test_nodes_that_no_clause_names_leave_it_to_the_local_repair():
+    problem = rrf.Problem(
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "score"}],
+        nonlinear=[{"id": "c", "clause": ["a", "b"]}, {"id": "t", "threshold": "score", "at": 1.0, "head": "a"}],
+    )
+    assert "local" in rrf.repair(problem, {"a": 1.0, "b": 0.0, "score": 2.0}).method
