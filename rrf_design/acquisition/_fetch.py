@@ -207,6 +207,16 @@ class Fetcher:
         judges = [source.model for source in self.sources.values() if isinstance(source, Verifier)]
         return list({id(model): model for model in [*dict(self.roster.items()).values(), *judges]}.values())
 
+    def own_judges(self) -> dict[str, str]:
+        """Checks whose verifier is a model that answers a question of its item, and that model:
+        errors of one model come together, so its word is hardly a measurement of its own.
+        """
+        answering: dict[str, set[int]] = {}
+        for (item, _), question in self.questions.items():
+            answering.setdefault(item, set()).add(id(question.model))
+        judging = {key: source.model for key, source in self.sources.items() if isinstance(source, Verifier)}
+        return {name: model.name for (item, name), model in judging.items() if id(model) in answering.get(item, ())}
+
     def tallies(self, problems: Mapping[str, Problem]) -> dict[str, CallTally]:
         """What everything that can be asked takes, by the name of the model."""
         from rrf_design.models.prices import CallTally

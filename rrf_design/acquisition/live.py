@@ -14,6 +14,7 @@ import gc
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -362,7 +363,7 @@ def _priced(
     The user agrees to what a new run may spend and its servers are looked at, or nothing is bought.
     """
     from rrf_design.models.batches import DISCOUNT
-    from rrf_design.models.prices import REMEDY, PriceTable, Spending, price_of
+    from rrf_design.models.prices import REMEDY, PriceTable, Spending, own_judge, price_of
 
     tallies = fetcher.tallies(problems)
     found = {model.name: price_of(model, given, tallies[model.name].largest) for model in fetcher.models}
@@ -382,6 +383,7 @@ def _priced(
             f"no price is known of model {unknown[0]!r}, and a money budget needs one; {REMEDY.format(unknown[0])},"
             " or leave the money budget out"
         )
+    judges = tuple(own_judge(check, model) for check, model in fetcher.own_judges().items())
     loose = [model.name for model in fetcher.models if not model.bounded]
     if settings.money is not None and loose:
         raise InputError(f"model {loose[0]} is asked without a limit on its answers, so no money budget can be kept")
@@ -390,7 +392,7 @@ def _priced(
         said = any(limit is not None for limit in (settings.budget, settings.money, calls))
         asked = {name: tally for name, tally in tallies.items() if tally.most.calls}
         hosted = {model.name for model in fetcher.models if model.listed is not None}
-        if not consent(Spending.of(asked, found, hosted), said):
+        if not consent(replace(Spending.of(asked, found, hosted), judges=judges), said):
             raise Refused("nothing was asked and nothing was spent")
     for model in fetcher.models if fresh else ():
         if tallies[model.name].most.calls:

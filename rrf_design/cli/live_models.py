@@ -143,6 +143,8 @@ def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
     if not quiet:
         for name in spending.unknown:
             note(f"no price is known of {name}, so what it costs is not counted; {REMEDY.format(name)}")
+        for words in spending.judges:
+            note(words)
     if said or not (spending.money.most or spending.hosted):
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -205,6 +205,14 @@ class CallTally:
         self.largest = Usage(most_in, max(self.largest.output_tokens, bound.output_tokens), 1)
 
 
+def own_judge(check: str, model: str) -> str:
+    """What is said before a run whose judge is asked the questions as well."""
+    return (
+        f"{check} is judged by {model}, which answers the questions too: errors of one model come together, so its word"
+        " is no independent check; let another model judge, or ask people"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Spending:
     """What all questions together will take.
@@ -218,6 +226,8 @@ class Spending:
     unknown: tuple[str, ...] = ()
     hosted: tuple[str, ...] = ()
     """Of them: those of a provider, which charges something; a server of one's own may not."""
+    judges: tuple[str, ...] = ()
+    """In words: checks by a model that is asked the questions too."""
 
     @classmethod
     def of(

@@ -15,7 +15,17 @@ from rrf_design._shown import Shown
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.models.base import Request, Retry
-from rrf_design.models.prices import ASSUMED, REMEDY, CallTally, Price, PriceTable, Span, Spending, listed_price
+from rrf_design.models.prices import (
+    ASSUMED,
+    REMEDY,
+    CallTally,
+    Price,
+    PriceTable,
+    Span,
+    Spending,
+    listed_price,
+    own_judge,
+)
 from rrf_design.models.registry import adapter
 from rrf_design.models.roster import line_up
 from rrf_design.problem import Problem
@@ -124,7 +134,7 @@ def estimate(
         items=len(dataset),
         structures=len(dataset.structures),
         models=known,
-        notes=_notes(dataset, known, blank),
+        notes=_notes(dataset, known, blank, entries),
     )
 
 
@@ -156,14 +166,25 @@ def _cost(example: Problem, names: Collection[str]) -> float:
     return float(example.structure.market.spent(names))
 
 
-def _notes(dataset: Dataset, known: Mapping[str, Price | None], blank: int) -> tuple[str, ...]:
+def _notes(
+    dataset: Dataset, known: Mapping[str, Price | None], blank: int, entries: Mapping[str, Any]
+) -> tuple[str, ...]:
     notes = [ASSUMED]
     if blank:
         notes.append(
             f"{blank} row{'s' * (blank > 1)} with empty cells: questions that name no other column are not asked"
         )
     notes += [f"no price is known of {name}; {REMEDY.format(name)}" for name, price in known.items() if price is None]
-    sources = [a.source for one in dataset.structures.values() for a in one.example.anchors]
-    if any(isinstance(source, Mapping) and "verifier" in source for source in sources):
+    judges = {
+        anchor.id: str(anchor.source["verifier"])
+        for one in dataset.structures.values()
+        for anchor in one.example.anchors
+        if isinstance(anchor.source, Mapping) and "verifier" in anchor.source
+    }
+    if judges:
         notes.append("calls of verifiers are not counted: their prompts hold answers that are not there yet")
+    asked = {
+        check: str(_entry(entries, name, check)["use"]) if name in entries else name for check, name in judges.items()
+    }
+    notes += [own_judge(check, spec) for check, spec in asked.items() if spec in known]
     return tuple(notes)

@@ -311,7 +311,11 @@ def test_a_judge_costs_no_more_than_was_reserved_however_long_the_answer_is(tmp_
         target=0.5,
     )
     prices = {"scripted": {"input": 0.001, "output": 0.0001}}
-    free = go(problem, tmp_path, scripted(say), prices=prices)
+    told: list[Any] = []
+    free = go(
+        problem, tmp_path, scripted(say), prices=prices, consent=lambda spending, said: told.append(spending) or True
+    )
+    assert "A is judged by scripted, which answers the questions too" in told[0].judges[0]
     assert free.items[0].anchors == {"A": (7.0,)}
     assert free.money > 3.0  # mostly the judge's
     tight = go(problem, tmp_path, scripted(say), prices=prices, money=4.0)

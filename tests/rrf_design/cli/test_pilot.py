@@ -534,3 +534,19 @@ def test_questions_that_are_asked_again_are_counted() -> None:
     found = rrf.estimate(data, "embedded", attempts=1)
     assert (found.calls.expected, found.calls.most) == (6.0, 16.0)
     assert (found.cost.expected, found.cost.most) == (1.0, 2 * (0.5 + 0.75 + 2 * 0.25))
+
+
+def test_a_judge_that_answers_the_questions_too_is_named() -> None:
+    import rrf_design as rrf
+
+    judge = {"verifier": "other", "prompt": "Is it {{ answer }}?"}
+    content = {
+        "models": {"first": "scripted:a.json", "other": "scripted:b.json"},
+        "nodes": [{"id": "a", "prompt": "{{ x }}?"}],
+        "anchors": [{"id": "judge", "node": "a", "sigma": 1.0, "source": judge, "cost": 1.0}],
+    }
+    apart = rrf.estimate(rrf.dataset(content, [{"x": 1}]))
+    assert not any("is judged by" in note for note in apart.notes)
+    content["nodes"] = [{"id": "a", "prompt": "{{ x }}?", "model": "other"}]
+    (words,) = [note for note in rrf.estimate(rrf.dataset(content, [{"x": 1}])).notes if "is judged by" in note]
+    assert words.startswith("judge is judged by scripted:b.json, which answers the questions too")
