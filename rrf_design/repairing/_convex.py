@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.noise import Noise
@@ -34,17 +35,19 @@ ACTIVE = 1e-5
 
 class Convex(Decoder):
     """Options: `penalty` (λ of the penalised form, or a `PenaltyCalibration`), `weights` by node
-    id, `max_iterations`.
+    id, `max_iterations`, `coordinatewise` (Σ|eᵢ| over coordinates instead of lengths of nodes: few
+    coordinates of an answer are wrong. k still counts nodes, in the refit and in what is promised).
     """
 
     name = "convex"
-    options = ("penalty", "weights", "max_iterations")
+    options = ("penalty", "weights", "max_iterations", "coordinatewise")
 
     def decode(self, task: Task) -> DecoderOutcome:
         penalty = task.work.options.get("penalty")
         if isinstance(penalty, PenaltyCalibration):  # a λ tuned on this very field would make the method an oracle
             penalty.check(task)
-        prepared = _AnsweredProblem(task)
+        single = bool(task.work.options.get("coordinatewise"))
+        prepared = _AnsweredProblem(task, single=single)
         limits: dict[str, Any] = {"time_limit": task.work.time_limit}
         if task.work.options.get("max_iterations") is not None:
             limits["max_iterations"] = int(task.work.options["max_iterations"])
@@ -60,15 +63,15 @@ class Convex(Decoder):
             raise InputError(f"convex repair: {fault}") from None
         error = prepared.expand(found.error)
         notes = [] if found.converged else ["the iteration stopped before its duality gap closed"]
-        refitted = _refit(task, error)
+        refitted = _refit(task, error, single=single)
         if refitted is not None:
             error = refitted
-            notes.append("values were refitted by least squares on the edited nodes")
+            notes.append(f"values were refitted by least squares on the edited {'coordinates' if single else 'nodes'}")
         else:
             error = _fill_erased(task, error)
         return DecoderOutcome(
             error=error,
-            method="convex" if penalty is None else "convex, penalised",
+            method="convex" + (", penalised" if penalty is not None else "") + (", coordinatewise" if single else ""),
             complete=found.converged,
             gap=found.gap,
             objective=found.objective,
@@ -83,7 +86,7 @@ class _AnsweredProblem:
     way back.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, *, single: bool = False) -> None:
         operator = task.operator
         self.kept = [i for i in range(len(operator.node_ids)) if i not in set(task.erased)]
         columns = np.concatenate([operator.groups[i] for i in self.kept]) if self.kept else np.zeros(0, dtype=np.int64)
@@ -93,7 +96,11 @@ class _AnsweredProblem:
         self.basis = span_of(operator.matrix[:, gone].toarray())
         matrix = project_out(operator.matrix.tocsc(), self.basis) if task.erased else operator.matrix
         sizes = [len(operator.groups[i]) for i in self.kept]
-        self.problem = GroupProblem(matrix[:, columns], sizes, weights=_weights(task, self.kept))
+        weights = _weights(task, self.kept)
+        if single:  # every coordinate is a group of its own, with the weight of its node
+            weights = None if weights is None else np.repeat(weights, sizes).tolist()
+            sizes = [1] * len(columns)
+        self.problem = GroupProblem(matrix[:, columns], sizes, weights=weights)
         self.columns, self.size = columns, operator.shape[1]
 
     def reduce(self, syndrome: Array) -> Array:
@@ -119,12 +126,14 @@ def _weights(task: Task, kept: list[int]) -> list[float] | None:
     return [float(given[name]) for name in names]
 
 
-def _refit(task: Task, error: Array) -> Array | None:
-    """Least squares on the edited and erased nodes, when they are few enough and it reaches ε."""
+def _refit(task: Task, error: Array, *, single: bool = False) -> Array | None:
+    """Least squares on what is edited and erased, where few enough nodes are and it reaches ε."""
     active = [i for i, part in enumerate(task.operator.groups) if error[part].any()]
     if len(active) > task.k:
         return None
-    fitted = _least_squares(task, [*task.erased, *active], task.syndrome)
+    groups = task.operator.groups
+    edited = [np.flatnonzero(error)] if single else [groups[i] for i in active]
+    fitted = _least_squares(task, [*(groups[i] for i in task.erased), *edited], task.syndrome)
     residual = float(np.linalg.norm(task.operator.matrix @ fitted - task.syndrome))
     return fitted if residual <= task.epsilon + task.tolerance else None
 
@@ -132,13 +141,14 @@ def _refit(task: Task, error: Array) -> Array | None:
 def _fill_erased(task: Task, error: Array) -> Array:
     if not task.erased:
         return error
-    return error + _least_squares(task, list(task.erased), task.syndrome - task.operator.matrix @ error)
+    erased = [task.operator.groups[i] for i in task.erased]
+    return error + _least_squares(task, erased, task.syndrome - task.operator.matrix @ error)
 
 
-def _least_squares(task: Task, nodes: list[int], target: Array) -> Array:
+def _least_squares(task: Task, parts: list[NDArray[np.int64]], target: Array) -> Array:
     result = np.zeros(task.operator.shape[1])
-    if nodes:
-        columns = np.concatenate([task.operator.groups[i] for i in nodes])
+    if parts:
+        columns = np.concatenate(parts)
         part = task.operator.matrix[:, columns].tocsc()
         rows = np.unique(part.indices)
         if len(rows):

@@ -383,10 +383,20 @@ class ProgramChoice:
     """Median of the repaired signatures, in the original units."""
     scale: Values
     repair: Repair
+    modified_tokens: int | None = None
+    """Of the first program's source, so many differ in the chosen one's; None without sources. It
+    is measured afterwards and chooses nothing.
+    """
 
 
 def select_program(
-    problem: Problem, signatures: Mapping[str, Any], *, select: Selection = None, k: int | None = None, **options: Any
+    problem: Problem,
+    signatures: Mapping[str, Any],
+    *,
+    select: Selection = None,
+    k: int | None = None,
+    sources: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> ProgramChoice:
     """Choose among programs by public signatures: the program nearest to the median of the repaired
     signatures, each coordinate divided by its median magnitude.
@@ -397,6 +407,8 @@ def select_program(
     signatures : the outputs of each program on public tests, by node id; None or a status where a
         program is invalid, never zeros.
     select, k, options : as in `repair`, which is called with the method "exact".
+    sources : the programs' texts by node id; then it is told how many tokens of the first one
+        changed.
 
     Returns
     -------
@@ -430,7 +442,37 @@ def select_program(
     distances = {name: float(np.linalg.norm(np.array(values[name]) - target)) for name in field.values}
     node = min(distances, key=lambda name: (distances[name], operator.node_index[name]))
     same = tuple(name for name in field.values if name != node and field.values[name] == field.values[node])
-    return ProgramChoice(node, same, distances[node], _tuple(target * scale), _tuple(scale), fixed)
+    first = operator.node_ids[0]
+    changed = None if sources is None else modified_tokens(sources[first], sources[node])
+    return ProgramChoice(node, same, distances[node], _tuple(target * scale), _tuple(scale), fixed, changed)
+
+
+def modified_tokens(before: str, after: str) -> int:
+    """How many tokens of a program another replaces, leaves out or adds, comments and layout aside.
+
+    >>> from rrf_design.repairing.repairs import modified_tokens
+    >>> modified_tokens("def f(x): return x + 1", "def f(x): return x - 1  # less")
+    1
+    """
+    from difflib import SequenceMatcher
+
+    changes = SequenceMatcher(None, _tokens(before), _tokens(after), autojunk=False).get_opcodes()
+    return sum(max(i2 - i1, j2 - j1) for what, i1, i2, j1, j2 in changes if what != "equal")
+
+
+def _tokens(source: str) -> list[str]:
+    """Of Python where it is, else words and signs."""
+    import io
+    import re
+    import tokenize
+
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER}
+    try:
+        found = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return re.findall(r"\w+|[^\w\s]", source)
+    layout = {tokenize.INDENT, tokenize.DEDENT}
+    return [tokenize.tok_name[t.type] if t.type in layout else t.string for t in found if t.type not in empty]
 
 
 def robust_scale(signatures: Array) -> Array:

@@ -574,3 +574,29 @@ def test_margins_of_the_tangent_are_those_of_the_premise() -> None:
     alone = _TangentMargins.of(plain.tangent(jacobian), 1, plain.bent)
     assert alone.value == pytest.approx(float(np.linalg.svd(jacobian, compute_uv=False)[-1]))
     assert alone.near == alone.delivered
+
+
+def test_a_coordinatewise_penalty_edits_coordinates_and_k_counts_nodes():
+    """One coordinate of one node is wrong, the other rightly stands alone: nothing measures it but
+    itself.
+    """
+    rng = np.random.default_rng(5)
+    names = [f"n{i}" for i in range(5)]
+    problem = rrf.Problem(
+        nodes=[{"id": name, "dim": 3} for name in names],
+        relations=[{"id": x + y, "tail": x, "head": y} for x, y in zip(names, names[1:] + names[:1], strict=True)],
+        epsilon=0.2,
+    )
+    said = {name: [7.0, 8.0, 9.0] + 0.01 * rng.standard_normal(3) for name in names}
+    said["n2"] = said["n2"] + [0.0, 5.0, 0.0]
+    found = rrf.repair(problem, said, method="convex", options={"coordinatewise": True})
+    grouped = rrf.repair(problem, said, method="convex")
+    assert found.support == grouped.support == ("n2",)
+    assert np.flatnonzero(found.error["n2"]).tolist() == [1]
+    assert len(np.flatnonzero(grouped.error["n2"])) == 3
+    assert "coordinatewise" in found.method
+    assert found.verdict == grouped.verdict
+    assert found.error_bound == grouped.error_bound
+    weighted = dict.fromkeys(names, 1.0)
+    same = rrf.repair(problem, said, method="convex", weights=weighted, options={"coordinatewise": True})
+    assert same.support == ("n2",)

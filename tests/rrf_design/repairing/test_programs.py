@@ -7,7 +7,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.repairing import select_program
-from rrf_design.repairing.repairs import _scale_problem, robust_scale
+from rrf_design.repairing.repairs import _scale_problem, modified_tokens, robust_scale
 
 
 def test_the_outlier_is_not_chosen(equality, answers):
@@ -63,3 +63,27 @@ def test_signatures_of_one_length(answers):
     problem = rrf.Problem(nodes=[{"id": "n0", "dim": 1}, {"id": "n1", "dim": 2}])
     with pytest.raises(rrf.InputError, match="one length"):
         select_program(problem, answers(1.0, (1.0, 2.0)))
+
+
+def test_modified_tokens_are_counted_after_the_choice():
+    problem = rrf.Problem(
+        nodes=[{"id": name} for name in "abc"],
+        relations=[{"id": x + y, "tail": x, "head": y} for x, y in ("ab", "bc", "ca")],
+    )
+    sources = {
+        "a": "def f(x):\n    return x + 2\n",
+        "b": "def f(x):\n    # one more\n    return x + 1\n",
+        "c": "def f(x): return x + 1",
+    }
+    choice = select_program(problem, {"a": [9.0], "b": [1.0], "c": [1.0]}, sources=sources)
+    assert (choice.node, choice.modified_tokens) == ("b", 1)
+    assert select_program(problem, {"a": [1.0], "b": [1.0], "c": [1.0]}, sources=sources).modified_tokens == 0
+    assert select_program(problem, {"a": [1.0], "b": [1.0], "c": [1.0]}).modified_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [("", "", 0), ("x", "", 1), ("def f(:", "def f(;", 1), ("a = 'ä", "a = 'ö", 1), ("\x00", "\x00", 0)],
+)
+def test_tokens_of_anything(before, after, changed):
+    assert modified_tokens(before, after) == changed
