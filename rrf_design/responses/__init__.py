@@ -1,7 +1,7 @@
 """From text to numbers: parsers by name, and the sandbox that runs generated code.
 
 ``parsers.get(spec).parse(text)`` gives a :class:`Parsed`; ``sandbox`` runs programs under the
-strongest isolation the machine has.
+strongest isolation the machine has; ``separating_inputs`` looks for tests on which programs differ.
 """
 
 from __future__ import annotations
@@ -9,5 +9,15 @@ from __future__ import annotations
 from rrf_design.responses import parsers
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus
 from rrf_design.responses.parsers import Sensitivity, sensitivity
+from rrf_design.responses.programs import SeparatingInput, separating_inputs
 
-__all__ = ["ParseStatus", "Parsed", "Parser", "Sensitivity", "parsers", "sensitivity"]
+__all__ = [
+    "ParseStatus",
+    "Parsed",
+    "Parser",
+    "Sensitivity",
+    "SeparatingInput",
+    "parsers",
+    "sensitivity",
+    "separating_inputs",
+]

@@ -5,14 +5,21 @@ Extraction is part of the measurement: a fence that is opened and never closed (
 closed and never opened, or absent must not decide whether a program counts. What runs is the first
 fenced block that defines the function, else the text from the first top-level definition to the end
 of the code.
+
+Programs with one signature are one response, right or wrong together: a semantic collision.
+`separating_inputs` looks for a further test that tells them apart: a question with a definite
+answer, for a person or a reference. It never says which program is right, and finding nothing
+proves nothing.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -137,3 +144,124 @@ def _shared(seconds: float, require: str, _process: int) -> Sandbox:
     return Sandbox(
         limits=ProgramLimits(call=seconds, cpu=math.ceil(3 * seconds), wall=10 + 5 * seconds), require=require
     )
+
+
+EDGES = (0, 1, -1, 2, 3, 7, 10, 12, 97, 100, -5, 1000)
+BATCH = 24
+"""Inputs in one run of a program: an endless loop on one of them costs the others of its batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeparatingInput:
+    """An input on which programs differ that agree on all tests."""
+
+    arguments: tuple[Any, ...]
+    outputs: Mapping[str, int]
+    """What each program returns, by its name."""
+
+    def check(self, of: str, *, entry: str = "solve", cost: float | None = None) -> dict[str, Any]:
+        """A check of a recipe that asks a person what is right there: one row, the new test, of a
+        node that gets one more coordinate for it.
+        """
+        call = f"{entry}({', '.join(map(repr, self.arguments))})"
+        said = ", ".join(f"{name} says {value}" for name, value in self.outputs.items())
+        asked = {"id": f"{of} at {call}", "of": of, "by": {"person": f"What should {call} return? ({said})"}}
+        return asked if cost is None else {**asked, "cost": cost}
+
+
+def separating_inputs(
+    programs: Mapping[str, str],
+    tests: Sequence[Sequence[Any]],
+    *,
+    entry: str = "solve",
+    tries: int = 240,
+    most: int = 3,
+    seconds: float = 1.0,
+    require: str = "seccomp",
+    seed: int = 0,
+) -> tuple[SeparatingInput, ...]:
+    """Inputs on which programs differ, at most `most`, those first that tell most of them apart.
+
+    Only programs that return an integer are compared: an input on which some fail (a wrong type
+    too) counts by those that do not. An empty tuple means that none was found, and no more.
+
+    Parameters
+    ----------
+    programs : the texts of programs, or answers that hold one, by the name of whoever wrote it.
+    tests : the public tests, one list of arguments per call; inputs are made like them.
+    entry : the function that is called.
+    tries : how many inputs are tried.
+    most : how many are given.
+    seconds : what one call may take.
+    require : the least isolation, as in a run.
+    seed : of the inputs.
+    """
+    if len(programs) < 2:
+        raise InputError("separating_inputs: give two programs or more; one can't differ from itself")
+    sources = {name: extract(text, entry) or text for name, text in programs.items()}
+    inputs = _inputs(tests, tries, random.Random(seed))
+    box, found = shared(seconds, require), list[SeparatingInput]()
+    for begin in range(0, len(inputs), BATCH):
+        batch = inputs[begin : begin + BATCH]
+        ran = box.run_many([Program.build(source, batch, entry=entry) for source in sources.values()])
+        for at, arguments in enumerate(batch):
+            outputs = {name: one.outputs[at] for name, one in zip(sources, ran, strict=True)}
+            said = {name: value for name, value in outputs.items() if value is not None}
+            if len(set(said.values())) > 1:
+                found.append(SeparatingInput(tuple(arguments), said))
+    found.sort(key=lambda one: (-len(set(one.outputs.values())), -len(one.outputs), len(repr(one.arguments))))
+    return tuple(found[:most])
+
+
+def _inputs(tests: Sequence[Sequence[Any]], tries: int, rng: random.Random) -> list[list[Any]]:
+    """New lists of arguments: every test with one argument at an edge, then random changes of
+    several.
+    """
+    Program.build("", tests)  # checks the shapes
+    known = {repr(list(test)) for test in tests}
+    found: list[list[Any]] = []
+
+    def take(arguments: list[Any]) -> None:
+        if repr(arguments) not in known:
+            known.add(repr(arguments))
+            found.append(arguments)
+
+    for test in tests:
+        for at, value in enumerate(test):
+            for edge in _edges(value):
+                take([*test[:at], edge, *test[at + 1 :]])
+    rng.shuffle(found)
+    for _ in range(20 * tries):
+        if len(found) >= tries or not tests:
+            break
+        take([_changed(value, rng) for value in rng.choice(tests)])
+    return found[:tries]
+
+
+def _edges(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [*EDGES, value + 1, value - 1, -value, 2 * value]
+    if isinstance(value, str):
+        return ["", value[::-1], value * 2, value.upper(), value[:1], f" {value}"]
+    if isinstance(value, list | tuple):
+        kept = list(value)
+        return [[], kept[::-1], kept[:1], kept + kept, sorted(kept, key=repr), *([*kept, edge] for edge in EDGES[:3])]
+    return []
+
+
+def _changed(value: Any, rng: random.Random) -> Any:
+    """A value of the same kind, near or far."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return rng.choice([value, rng.choice(EDGES), rng.randint(-20, 20), value + rng.randint(-3, 3)])
+    if isinstance(value, float):
+        return rng.choice([value, 0.0, -value, value / 2, value + 1.0])
+    if isinstance(value, str):
+        return rng.choice([value, *_edges(value)])
+    if isinstance(value, list | tuple):
+        length = rng.choice([len(value), rng.randint(0, len(value) + 2)])
+        return [_changed(rng.choice(value), rng) if value else rng.choice(EDGES) for _ in range(length)]
+    return value

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.responses import ParseStatus, parsers, sensitivity
+from rrf_design.responses import ParseStatus, parsers, sensitivity, separating_inputs
 from rrf_design.responses.parsers import AMBIGUOUS, NO_NUMBER, _Form, reviewed_value, written_forms
 from rrf_design.responses.programs import extract
 
@@ -283,3 +283,43 @@ def test_bad_settings_are_found_when_it_runs() -> None:
         parsers.get({**CODE, "require": "armoured"}).parse(BODY)
     with pytest.raises(InputError, match="must be a positive number"):
         parsers.get({**CODE, "seconds": -1.0}).parse(BODY)
+
+
+TESTS = [[1], [2], [5]]
+ABSOLUTE = "def solve(n):\n    return n if n > 0 else -n\n"
+IDENTITY = "def solve(n):\n    return n\n"
+
+
+def test_programs_that_all_tests_call_alike_are_told_apart_by_another() -> None:
+    """Both are the same response on the public tests; an input below zero separates them."""
+    found = separating_inputs({"a": ABSOLUTE, "b": f"```python\n{IDENTITY}```"}, TESTS)
+    assert found
+    for one in found:
+        (n,) = one.arguments
+        assert n < 0
+        assert one.outputs == {"a": -n, "b": n}
+    assert separating_inputs({"a": ABSOLUTE, "b": IDENTITY}, TESTS) == found  # from a seed, like every draw
+    check = found[0].check("total", cost=2.0)
+    assert check["of"] == "total"
+    assert check["by"]["person"].startswith(f"What should solve({found[0].arguments[0]}) return? (a says ")
+
+
+def test_nothing_is_found_between_programs_that_are_alike_or_fail() -> None:
+    broken = "def solve(n):\n    return n if n > 0 else [][0]\n"
+    assert separating_inputs({"a": IDENTITY, "b": "def solve(n):\n    return n + 0\n"}, TESTS, tries=60) == ()
+    assert separating_inputs({"a": IDENTITY, "b": broken}, TESTS, tries=60) == ()  # no other integer, only failures
+    assert separating_inputs({"a": IDENTITY, "b": "not a program"}, TESTS, tries=60) == ()
+    with pytest.raises(InputError, match="two programs or more"):
+        separating_inputs({"a": IDENTITY}, TESTS)
+    with pytest.raises(InputError, match="each test is a list of arguments"):
+        separating_inputs({"a": IDENTITY, "b": ABSOLUTE}, [3])
+
+
+def test_inputs_of_lists_and_texts_are_tried_too() -> None:
+    first = "def solve(items):\n    return sum(items)\n"
+    second = "def solve(items):\n    return sum(set(items))\n"
+    found = separating_inputs({"a": first, "b": second}, [[[1, 2]], [[3, 5, 8]]])
+    assert found[0].outputs["a"] != found[0].outputs["b"]
+    longest = "def solve(text):\n    return len(text)\n"
+    stripped = "def solve(text):\n    return len(text.strip())\n"
+    assert separating_inputs({"a": longest, "b": stripped}, [["ab"], ["xyz"]])
