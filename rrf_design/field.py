@@ -8,7 +8,7 @@ module is plain checked data.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -101,6 +101,10 @@ class Node(Entry):
     """How often it is asked; its answer is the mean, and scatters less. A wrong answer stays
     wrong.
     """
+    take: Literal["median"] | None = None
+    """Of repeats the median, coordinate by coordinate, instead of the mean: for answers with heavy
+    tails, about whose scatter nothing is then said.
+    """
     again: NonNegative | None = None
     """Present: what asking it once more costs; a plan may buy that instead of a larger margin."""
     most_repeats: Annotated[int, Field(strict=True, ge=1, le=100)] = 9
@@ -138,7 +142,9 @@ class Node(Entry):
 
     @model_validator(mode="after")
     def _range_in_order(self) -> Self:
-        if self.sigma is None and (self.repeats > 1 or self.again is not None):
+        if self.take is not None and (self.repeats < 2 or self.sigma is not None or self.again is not None):
+            raise ValueError('take = "median" is of repeats that the file declares, without sigma and again')
+        if self.sigma is None and self.take is None and (self.repeats > 1 or self.again is not None):
             raise ValueError("asking again lowers how much an answer scatters; declare that as sigma, or leave it out")
         if self.estimated_from is not None and self.sigma is None:
             raise ValueError("estimated_from speaks of sigma; give it")

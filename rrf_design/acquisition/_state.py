@@ -13,11 +13,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import fsum
-from typing import Any, NamedTuple
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rrf_design.acquisition._purchases import BatchRecord, Buys, Doubt, Purchase, Settled
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.market import exact
+
+if TYPE_CHECKING:
+    from rrf_design.problem import Problem
 
 
 @dataclass(slots=True)
@@ -47,8 +51,14 @@ class _Attempted(NamedTuple):
 class RunState:
     """Everything the journal says, item by item, with the ledger over all of them."""
 
-    def __init__(self, items: Iterable[str]) -> None:
-        self.items = {item: ItemState() for item in items}
+    def __init__(self, items: Iterable[str] | Mapping[str, Problem]) -> None:
+        problems = items if isinstance(items, Mapping) else {}
+        self.items = {
+            item: ItemState(
+                medians=frozenset(n.id for n in problems[item].nodes if n.take) if problems else frozenset()
+            )
+            for item in items
+        }
         self.settled_price = Fraction(0)
         self.settled_money = Fraction(0)
         self.lost_price = Fraction(0)
@@ -291,6 +301,8 @@ class RunState:
 class ItemState:
     """One field of the run."""
 
+    medians: frozenset[str] = frozenset()
+    """Nodes whose answer is the median of their repeats; that of others is the mean."""
     schedule: list[str] = field(default_factory=list)
     planned: bool = False
     """A schedule was made, be it empty."""
@@ -358,8 +370,8 @@ class ItemState:
         return self.stopped is not None and not self.waiting and self.stopped["because"] != "waiting for review"
 
     def values(self, buys: Buys) -> dict[str, tuple[float, ...]]:
-        """What was read, by name; of a node that was asked several times, the mean of what could be
-        read.
+        """What was read, by name; of a node that was asked several times, the mean or the median of
+        what could be read.
         """
         found = {
             name: entry.value
@@ -370,5 +382,10 @@ class ItemState:
             read = [found.pop(name) for name in asks if name in found]
             if read:
                 node = self.settled[asks[-1]].again_of
-                found[node] = tuple(fsum(part) / len(read) for part in zip(*read, strict=True))
+                middle = median if node in self.medians else _mean
+                found[node] = tuple(middle(part) for part in zip(*read, strict=True))
         return found
+
+
+def _mean(part: tuple[float, ...]) -> float:
+    return fsum(part) / len(part)

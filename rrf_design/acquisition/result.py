@@ -253,7 +253,7 @@ def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquis
         run = journal.find(run)
         header = journal.header(run)
         designs = {item: Candidates(with_room(files.from_document(doc))) for item, doc in journal.problems(run).items()}
-        state = RunState(designs)
+        state = RunState({item: design.problem for item, design in designs.items()})
         journal.replay(run, state.apply)
     state.results.update(conclude(designs, state)["repairs"])  # a run that is under way, or was killed, is shown too
     ended = state.ended or {"because": "unfinished", "detail": ""}

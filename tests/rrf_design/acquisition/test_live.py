@@ -587,3 +587,25 @@ def test_an_item_that_money_did_not_reach_says_so(tmp_path: Path) -> None:
     assert untouched.items[0].repair["reason"].startswith("no question was asked: money used up")
     silent = go(ring(2), tmp_path, scripted(lambda request: "no idea"))
     assert silent.items[0].repair["reason"] == "no answer could be read"
+
+
+def test_the_median_of_repeats_is_taken_where_tails_are_heavy(tmp_path: Path) -> None:
+    """One wild answer of five moves a mean by hundreds, and the median not at all."""
+    said: dict[str, list[str]] = {}
+
+    def script(request: Any) -> str:
+        given = said.setdefault(request.prompt, ["7", "1000", "6", "8", "7"])
+        return given.pop()
+
+    nodes = [{"id": name, "prompt": f"{name}?", "repeats": 5, "take": "median"} for name in "abc"]
+    relations = [{"id": x + y, "tail": x, "head": y} for x, y in ("ab", "bc", "ca")]
+    problem = rrf.Problem(nodes=nodes, relations=relations)
+    run = go(problem, tmp_path, scripted(script))
+    assert run.verdict == "consistent"
+    assert run.repaired == {name: [7.0] for name in "abc"}
+    assert run.calls == 15
+    assert read_run("last", store=tmp_path / "runs.sqlite").repaired == run.repaired
+    assert go(None, tmp_path, scripted(script), resume="last").repaired == run.repaired
+    for refused in ({"sigma": 1.0}, {"repeats": 1}, {"again": 1.0, "sigma": 1.0}):
+        with pytest.raises(InputError, match=r"take = .median. is of repeats"):
+            rrf.Problem(nodes=[{**nodes[0], **refused}])
