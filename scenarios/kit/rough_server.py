@@ -44,17 +44,28 @@ class Manners:
     """
 
 
-class RoughServer:
+class _Counts:
+    """How often each prompt arrived and was answered, and what became of requests."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.most_at_once = 0
+
+    @property
+    def calls(self) -> int:
+        return self.asked.total()
+
+
+class RoughServer(_Counts):
     """A context manager; `url` while it runs, `asked` how often each prompt arrived, `faults` what
     became of requests.
     """
 
     def __init__(self, manners: Manners) -> None:
+        super().__init__()
         self.manners = manners
-        self.asked: Counter[str] = Counter()
-        self.answered: Counter[str] = Counter()
-        self.faults: Counter[str] = Counter()
-        self.most_at_once = 0
         self._at_once = 0
         self._rng = random.Random(manners.seed)
         self._away = False
@@ -70,10 +81,6 @@ class RoughServer:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}/v1"
-
-    @property
-    def calls(self) -> int:
-        return self.asked.total()
 
     def reached(self, calls: int) -> threading.Event:
         """Set when so many requests have arrived; ask for it before they do."""
@@ -213,22 +220,15 @@ def _completion(text: str) -> bytes:
     return json.dumps({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
 
 
-class ServerProcess:
+class ServerProcess(_Counts):
     """The same server in a process of its own, so that its work is not ours; counts are there when
     it has ended.
     """
 
     def __init__(self, manners: Manners) -> None:
+        super().__init__()
         self._manners = manners
-        self.asked: Counter[str] = Counter()
-        self.answered: Counter[str] = Counter()
-        self.faults: Counter[str] = Counter()
-        self.most_at_once = 0
         self.url = ""
-
-    @property
-    def calls(self) -> int:
-        return self.asked.total()
 
     def __enter__(self) -> Self:
         folder = Path(__file__).resolve().parents[2]

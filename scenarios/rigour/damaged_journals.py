@@ -274,40 +274,36 @@ def _text(rng: Any, path: Store) -> None:
         database.execute("update rrf_events set body = ? where seq = ?", (texts[int(rng.integers(len(texts)))], seq))
 
 
-def _bytes(rng: Any, path: Path, change: Callable[[bytearray], None]) -> None:
-    content = bytearray(path.read_bytes())
-    change(content)
-    path.write_bytes(content)
+def _in_bytes(change: Callable[[Any, bytearray], None]) -> Callable[[Any, Path], None]:
+    """A damage of the file itself, from what it does to the bytes."""
+
+    def damage(rng: Any, path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        change(rng, content)
+        path.write_bytes(content)
+
+    return damage
 
 
-def _cut(rng: Any, path: Path) -> None:
-    _bytes(rng, path, lambda content: content.__delitem__(slice(int(rng.integers(len(content))), None)))
+def _cut(rng: Any, content: bytearray) -> None:
+    del content[int(rng.integers(len(content))) :]
 
 
-def _noise(rng: Any, path: Path) -> None:
-    def change(content: bytearray) -> None:
-        for _ in range(int(rng.choice([1, 20]))):
-            content[int(rng.integers(len(content)))] = int(rng.integers(256))
-
-    _bytes(rng, path, change)
+def _noise(rng: Any, content: bytearray) -> None:
+    for _ in range(int(rng.choice([1, 20]))):
+        content[int(rng.integers(len(content)))] = int(rng.integers(256))
 
 
-def _zeros(rng: Any, path: Path) -> None:
-    def change(content: bytearray) -> None:
-        start = int(rng.integers(len(content) - PAGE))
-        content[start : start + PAGE] = bytes(PAGE)
-
-    _bytes(rng, path, change)
+def _zeros(rng: Any, content: bytearray) -> None:
+    start = int(rng.integers(len(content) - PAGE))
+    content[start : start + PAGE] = bytes(PAGE)
 
 
-def _pages(rng: Any, path: Path) -> None:
-    def change(content: bytearray) -> None:
-        first, second = (PAGE * int(page) for page in rng.choice(len(content) // PAGE, 2, replace=False))
-        kept = bytes(content[first : first + PAGE])
-        content[first : first + PAGE] = content[second : second + PAGE]
-        content[second : second + PAGE] = kept
-
-    _bytes(rng, path, change)
+def _pages(rng: Any, content: bytearray) -> None:
+    first, second = (PAGE * int(page) for page in rng.choice(len(content) // PAGE, 2, replace=False))
+    kept = bytes(content[first : first + PAGE])
+    content[first : first + PAGE] = content[second : second + PAGE]
+    content[second : second + PAGE] = kept
 
 
 DAMAGES: dict[str, Callable[[Any, Any], None]] = {
@@ -322,12 +318,12 @@ DAMAGES: dict[str, Callable[[Any, Any], None]] = {
     "another version": _version,
     "the problem changed": _problem,
     "a text that is no event": _text,
-    "file cut off": _cut,
-    "bytes overwritten": _noise,
-    "a page of zeros": _zeros,
-    "pages exchanged": _pages,
+    "file cut off": _in_bytes(_cut),
+    "bytes overwritten": _in_bytes(_noise),
+    "a page of zeros": _in_bytes(_zeros),
+    "pages exchanged": _in_bytes(_pages),
 }
-FILES = frozenset({"file cut off", "bytes overwritten", "a page of zeros", "pages exchanged"})
+FILES = frozenset(list(DAMAGES)[-4:])
 """Damages of a file; a server's files are its own affair."""
 
 
