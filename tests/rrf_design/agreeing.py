@@ -1,5 +1,5 @@
 """Generated problem files that the tests of agreement share: of the rooms (test_agreement.py) and
-of the command line (cli/test_agreement.py).
+of the command line (cli/test_certify.py).
 """
 
 from __future__ import annotations

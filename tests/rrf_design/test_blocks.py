@@ -243,12 +243,9 @@ def test_a_family_has_one_weight() -> None:
         two({"family": "f"}, {"family": "f", "weight": 2.0})
 
 
-def test_a_family_name_never_meets_an_id() -> None:
+def test_identity_rows_and_family_names() -> None:
     problem = two({"family": "a"})
     assert sorted(problem.family_size.values()) == [1, 1]
-
-
-def test_identity_rows_may_be_written_out() -> None:
     assert Anchor(id="a", node="p", rows="identity") == Anchor(id="a", node="p")
 
 
@@ -419,12 +416,9 @@ def deep(levels: int) -> Any:
     return value
 
 
-def test_defaults() -> None:
+def test_a_node_has_defaults_and_never_changes() -> None:
     node = Node(id="a")
     assert (node.dim, node.cost, node.metric, node.prompt) == (1, None, None, None)
-
-
-def test_a_node_never_changes() -> None:
     with pytest.raises(ValidationError):
         Node(id="a").dim = 2  # type: ignore[misc]
 

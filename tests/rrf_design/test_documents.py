@@ -119,12 +119,9 @@ def test_a_cell_may_be_as_long_as_an_answer() -> None:
         csv_rows("a,b\n1\r2,3\n")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_files_are_named_and_infinities_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read(tmp_path / "nowhere.json")
-
-
-def test_infinities_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write(tmp_path / "x.json", {"a": float("inf")})
     assert not (tmp_path / "x.json").exists()

@@ -198,9 +198,12 @@ def test_noise_that_is_none(wrong: dict[str, Any]) -> None:
         Noise(kind="pink")
 
 
-def test_a_range_has_its_least_first() -> None:
+def test_answers_that_scatter_and_ranges_out_of_order_are_refused() -> None:
     with pytest.raises(InputError, match="comes first"):
         pair(nodes=[{"id": "a", "range": [2.0, 1.0]}, {"id": "b"}])
+    problem = pair(nodes=[{"id": "a", "sigma": 1e308}, {"id": "b"}])
+    with pytest.raises(InputError, match=r"sigma of the nodes a: too large for floating point"):
+        found(problem)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -241,12 +244,6 @@ def test_two_explanations_are_no_further_apart_than_twice_the_radius_over_the_ma
     radius = found(problem)
     assert isinstance(radius, Radius)
     assert fixed.error_bound == radius.bound(fixed.gamma_lower) == recovery_bound(0.3, fixed.gamma_lower)
-
-
-def test_answers_that_scatter_too_far_for_floats_are_refused() -> None:
-    problem = pair(nodes=[{"id": "a", "sigma": 1e308}, {"id": "b"}])
-    with pytest.raises(InputError, match=r"sigma of the nodes a: too large for floating point"):
-        found(problem)
 
 
 def market() -> rrf.Problem:

@@ -131,11 +131,15 @@ def _strictly_positive(B, groups, deliver):
     return delivered_holds(B, groups, deliver, 2, 1e-6)
 
 
-def test_everything_delivered_is_the_plain_margin():
+def test_all_or_twins_delivered_is_the_plain_margin() -> None:
     for seed in range(8):
         B = graph_field(9, np.random.default_rng(seed), anchors=0.6)
         plain, all_of_it = margin(B, k=2), delivered_margin(B, None, range(9), k=2)
         assert all_of_it.value == pytest.approx(plain.value, abs=1e-12)
+    parts = 60
+    B = np.vstack([np.append(np.ones(parts), -1.0), np.eye(parts + 1)[-1]])
+    found = delivered_margin(B, None, [parts], k=3)
+    assert (found.value, found.status) == (pytest.approx(1.0), Status.EXACT)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +176,6 @@ def test_large_fields_are_searched_around_what_is_delivered():
     near = slice(2490, 2511)
     local = delivered_margin(B.tocsr()[:, near], None, [10], k=2)
     assert local.value == pytest.approx(found.value)
-
-
-def test_twins_stand_for_each_other():
-    parts = 60
-    B = np.vstack([np.append(np.ones(parts), -1.0), np.eye(parts + 1)[-1]])
-    found = delivered_margin(B, None, [parts], k=3)
-    assert (found.value, found.status) == (pytest.approx(1.0), Status.EXACT)
 
 
 def test_lists_of_supports_are_complete_and_cuts():

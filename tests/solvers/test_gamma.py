@@ -185,15 +185,12 @@ def test_columns_in_any_order_and_sparse_input_give_the_same():
     assert np.allclose(np.abs(mixed.direction[order]), np.abs(direct.direction), atol=1e-9)
 
 
-def test_scaling_by_a_power_of_two_is_exact():
+def test_gaps_are_tiny_and_scales_exact() -> None:
     B = np.random.default_rng(6).standard_normal((9, 7))
     plain, scaled = margin(B, k=2), margin(B * 2.0**-40, k=2)
     assert (scaled.value, scaled.lower, scaled.upper) == tuple(
         x * 2.0**-40 for x in (plain.value, plain.lower, plain.upper)
     )
-
-
-def test_gap_is_tiny_where_well_conditioned():
     B = np.random.default_rng(7).standard_normal((60, 40))
     found = margin(B, k=2)
     assert found.status is Status.EXACT

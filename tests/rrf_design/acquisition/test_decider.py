@@ -194,18 +194,12 @@ def test_without_a_budget_everybody_buys() -> None:
     assert set(share({"a": proposal(5), "b": _Proposal((), None)}, None)) == {"a"}
 
 
-def test_money_is_kept_for_goals_that_it_reaches() -> None:
-    """Three items need two purchases each; there is money for four purchases, so one item waits."""
+def test_money_goes_where_goals_are_reached_first() -> None:
+    # Three items need two purchases each; there is money for four purchases, so one item waits.
     found = share({item: proposal(1, goal=2) for item in "abc"}, Fraction(4))
     assert set(found) == {"a", "b"}
-
-
-def test_what_reaches_no_goal_goes_by_what_it_sees_per_cost() -> None:
     found = share({"a": proposal(2, sees=1.0), "b": proposal(1, sees=1.0), "c": proposal(1, sees=0.2)}, Fraction(3))
     assert list(found) == ["b", "a"]
-
-
-def test_goals_come_before_the_rest() -> None:
     assert set(share({"a": proposal(1, sees=9.0), "b": proposal(1, goal=3, sees=0.1)}, Fraction(3))) == {"b"}
 
 
@@ -434,14 +428,11 @@ def concluding_settled(answers: dict[str, Any], **settings: Any) -> Acquirer:
     return acquirer
 
 
-def test_an_answer_that_could_not_be_read_is_an_erasure_with_its_reason() -> None:
+def test_what_could_not_be_read_is_an_erasure_and_nothing_read_repairs_nothing() -> None:
     acquirer = concluding_settled({"n1": None})
     found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
     assert found["erased"] == {"n1": "refusal"}
     assert found["verdict"] == "consistent"
-
-
-def test_nothing_read_is_nothing_repaired() -> None:
     acquirer = concluding_settled({f"n{i}": None for i in range(5)})
     found = repaired(acquirer.designs[""], acquirer.state.items[""], RepairEngine())
     assert (found["repaired"], found["verdict"]) == (None, "incomplete")

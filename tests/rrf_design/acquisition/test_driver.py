@@ -376,14 +376,11 @@ def ask(one: Fetcher) -> Any:
     return one.fetch(Purchase("", "n", Buys.ANSWER, 0.0), ItemState())
 
 
-def test_the_request_is_what_the_node_says() -> None:
+def test_the_request_is_what_the_node_says_and_a_plain_prompt_as_it_is() -> None:
     request = fetcher(seed=5).questions["", "n"].request
     assert (request.prompt, request.system, request.max_tokens, request.seed) == ("What is 6 + 1?", "Be brief.", 9, 5)
     assert request.grammar is None
     assert fetcher(constrained=True).questions["", "n"].request.grammar is not None
-
-
-def test_a_prompt_without_variables_is_taken_as_it_is() -> None:
     one = Fetcher({"": problem(variables=None, prompt="{{ braces }}")}, scripted(), known={})
     assert one.questions["", "n"].request.prompt == "{{ braces }}"
 
@@ -409,12 +406,9 @@ def test_failures_are_named_and_have_no_value(answer: Any, outcome: str) -> None
     assert (settled.outcome, settled.value, settled.ok) == (outcome, None, False)
 
 
-def test_nobody_there_means_nothing_bought() -> None:
+def test_nobody_there_buys_nothing_but_charged_attempts_are_settled() -> None:
     with pytest.raises(Unreachable, match="unreachable: gone"):
         ask(fetcher(lambda request: Attempt(Outcome.UNREACHABLE, usage=Usage(), detail="gone")))
-
-
-def test_attempts_that_were_charged_are_settled_though_nobody_answered() -> None:
     charged = Attempt(Outcome.UNREACHABLE, usage=Usage(10, 0, 1), detail="gone")
     settled = ask(fetcher(lambda request: charged, prices=PRICES))
     assert (settled.outcome, settled.value, settled.ok) == ("unreachable", None, False)
@@ -429,10 +423,15 @@ def test_the_ceiling_covers_what_a_call_can_cost() -> None:
     assert fetcher().terms("", "n").ceiling == 0.0
 
 
-def test_what_is_known_needs_no_question() -> None:
+def test_what_is_known_or_in_the_file_is_settled_at_once() -> None:
     one = Fetcher({"": problem(prompt=None)}, scripted(), known={"": {"n": 7.0}})
     assert one.questions == {}
     assert one.all_local
+    one = fetcher()
+    settled = one.instant(Purchase("", "A", Buys.ANCHOR, 1.0))
+    assert settled is not None
+    assert settled.value == (7.0,)
+    assert one.instant(Purchase("", "n", Buys.ANSWER, 0.0)) is None
 
 
 def test_equal_questions_keep_their_numbers_whatever_is_known() -> None:
@@ -445,14 +444,6 @@ def test_equal_questions_keep_their_numbers_whatever_is_known() -> None:
         one = Fetcher({"": whole}, scripted(), known={"": dict.fromkeys(given, 7.0)})
         asked = {name: question.request.repeat for (_, name), question in one.questions.items()}
         assert asked == {name: number for name, number in numbers.items() if name not in given}
-
-
-def test_values_in_the_file_are_settled_at_once() -> None:
-    one = fetcher()
-    settled = one.instant(Purchase("", "A", Buys.ANCHOR, 1.0))
-    assert settled is not None
-    assert settled.value == (7.0,)
-    assert one.instant(Purchase("", "n", Buys.ANSWER, 0.0)) is None
 
 
 def test_a_schema_goes_to_whoever_takes_one() -> None:

@@ -108,7 +108,7 @@ def test_a_server_that_never_answers_pauses_the_run_and_its_calls_are_booked(tmp
 
 def test_signals_to_a_real_process_settle_what_is_under_way_and_last_is_enough_to_go_on(tmp_path: Path) -> None:
     """SIGTERM, then to the end: no question is asked twice, and going on needs nothing but
-    `--resume last`. (Ctrl-C is the same handler: tests/rrf_design/acquisition/test_driving.py.)
+    `--resume last`. (Ctrl-C is the same handler: tests/rrf_design/acquisition/test_driver.py.)
     """
     for name, problem in fields(8).items():
         rrf.save(problem, tmp_path / f"{name}.toml")

@@ -40,12 +40,9 @@ def test_the_bundle_with_most_energy_per_cost_wins() -> None:
     assert rated[offer.names[-1]] >= max(rated.values()) * (1 - 1e-9)
 
 
-def test_nothing_sees_a_witness_that_nothing_for_sale_touches() -> None:
+def test_nothing_is_bought_that_sees_no_witness_or_costs_too_much() -> None:
     problem = rrf.Problem(k=1, nodes=[{"id": "a"}, {"id": "b"}], anchors=[{"id": "A", "node": "a", "value": 1.0}])
     assert at(problem).best_offer(most=None) is None
-
-
-def test_money_is_respected() -> None:
     design = Candidates(ring())
     assert at(design).best_offer(most=Fraction(1, 2)) is None
     names = _witness_schedules({"": at(design)}, Fraction(3))[""].names
@@ -60,15 +57,12 @@ def test_residuals_steer_among_equally_bad_supports() -> None:
     assert offer.names == ("a2",)
 
 
-def test_the_first_questions_reach_the_goal_at_least_cost() -> None:
+def test_first_questions_reach_the_goal_or_any_margin_at_least_cost() -> None:
     problem = priced(target=0.3)
     offer = at(problem).first_offer(most=None)
     assert offer is not None
     assert problem.margin(offer.names).lower >= 0.3
     assert offer.price == Candidates(problem).price(offer.names)
-
-
-def test_without_enough_money_for_the_goal_any_margin_will_do() -> None:
     problem = priced(target=1.2)
     offer = at(problem).first_offer(most=Fraction(3))
     assert offer is not None
@@ -350,16 +344,15 @@ def test_triage_asks_again_where_that_brings_an_item_to_its_goal() -> None:
         assert stop.because == "target reached"
 
 
-def test_a_schedule_stops_at_the_goal() -> None:
+def test_a_schedule_attacks_witness_after_witness_and_stops_at_the_goal() -> None:
     design = Candidates(ring(budget=None, target=0.5))
     names = _witness_schedules({"": at(design)}, None)[""].names
     assert design.margin(names).lower >= 0.5
     assert design.margin(names[:-1]).lower < 0.5
-
-
-def test_each_purchase_attacks_another_witness() -> None:
     names = _witness_schedules({"": at(pairs())}, None)[""].names
     assert sorted(names) == ["a0", "a1", "a2"]
+    assert len({_witness_schedules({"": at(ring(6))}, Fraction(5))[""].names for _ in range(3)}) == 1
+    assert np.isfinite(Candidates(ring(6)).margin(()).lower)
 
 
 def test_money_goes_to_the_worst_item_first() -> None:
@@ -382,11 +375,6 @@ def test_a_chosen_set_is_ordered_with_its_needs_first() -> None:
     names = _in_order(Candidates(problem), ["C", "bc", "c"])
     assert sorted(names) == ["C", "bc", "c"]
     assert names.index("c") < names.index("bc") < names.index("C")
-
-
-def test_choices_are_repeatable() -> None:
-    assert len({_witness_schedules({"": at(ring(6))}, Fraction(5))[""].names for _ in range(3)}) == 1
-    assert np.isfinite(Candidates(ring(6)).margin(()).lower)
 
 
 def test_after_unread_answers_the_cheapest_goals_get_the_money() -> None:

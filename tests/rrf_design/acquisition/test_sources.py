@@ -154,13 +154,10 @@ def test_the_problem_s_own_table_is_left_as_it_was() -> None:
 NOTHING = Asked({}, {})
 
 
-def test_the_value_of_the_file() -> None:
+def test_the_value_of_the_file_or_nothing_to_reveal() -> None:
     found = source_of(None, value=3.0).fetch(NOTHING)
     assert (found.value, found.outcome, found.money, found.calls) == ((3.0,), "revealed", 0.0, 0)
     assert source_of("value", dim=2, value=[1.0, 2.0]).fetch(NOTHING).value == (1.0, 2.0)
-
-
-def test_without_a_value_there_is_nothing_to_reveal() -> None:
     with pytest.raises(InputError, match="no value and no source"):
         source_of("value")
 
@@ -274,16 +271,13 @@ def test_it_is_told_of_its_own_nodes_only() -> None:
     assert source.fetch(Asked({"n": "x", "m": "y"}, {"m": (1.0,)})).value == (1.0,)
 
 
-def test_the_error_with_its_bias_is_rounded_up() -> None:
+def test_the_error_with_its_bias_is_rounded_up_and_grows_with_confidence() -> None:
     found = calibrate([1.0, -1.0, 2.0, 0.0], unread=1)
     assert found.rms == pytest.approx((6 / 4) ** 0.5)
     assert found.bias == 0.5
     assert (found.count, found.unread) == (4, 1)
     assert found.sigma == pytest.approx(math.sqrt(6 / chi2.ppf(0.05, 4)))
     assert calibrate([1.0, -1.0] * 500).sigma == pytest.approx(1.0, rel=0.05)
-
-
-def test_more_confidence_is_a_larger_sigma() -> None:
     sigmas = [calibrate([1.0, -2.0, 0.5], confidence=confidence).sigma for confidence in (0.5, 0.9, 0.99)]
     assert sigmas == sorted(sigmas)
     assert sigmas[0] < sigmas[-1]

@@ -196,12 +196,17 @@ def test_prices_are_decimals() -> None:
     assert books.ledger.left == 0
 
 
-def test_money_is_reserved_at_its_most_and_booked_at_what_it_was() -> None:
+def test_money_is_reserved_at_its_most_and_given_back() -> None:
     books = Books(money=1.0)
     first = books.reserve("a", ceiling=0.6)
     assert books.short(terms=Terms(ceiling=0.6)) is Because.MONEY
     books.settle(first, money=0.1)
     assert books.short(terms=Terms(ceiling=0.6)) is None
+    books = Books(stop=Calls(2))
+    first = books.reserve("a")
+    assert books.again(first)
+    books.settle(first, calls=1)
+    assert books.short() is None
 
 
 def test_calls_under_way_and_repeated_ones_count() -> None:
@@ -215,14 +220,6 @@ def test_calls_under_way_and_repeated_ones_count() -> None:
     assert books.short(terms=Terms()) is None  # what needs no call may still be bought
     books.settle(first, calls=3)
     assert books.short() is Because.CALLS
-
-
-def test_a_repetition_that_was_not_charged_is_given_back() -> None:
-    books = Books(stop=Calls(2))
-    first = books.reserve("a")
-    assert books.again(first)
-    books.settle(first, calls=1)
-    assert books.short() is None
 
 
 def test_time_ends_everything() -> None:
@@ -254,16 +251,13 @@ def doubt(policy: str) -> Event:
     return Event(Kind.DOUBT, {"item": "", "name": "a", "policy": policy}, "a", 0)
 
 
-def test_reserved_then_settled() -> None:
+def test_settled_and_released_purchases_are_booked() -> None:
     reserved = state(BUY.intent())
     assert (reserved.committed, reserved.committed_money, reserved.spent) == (Fraction(1, 10), Fraction(1, 2), 0)
     settled = state(BUY.intent(), Settlement(BUY, "bought", (7.0,), money=0.2, calls=1).event())
     assert (settled.committed, settled.committed_money, settled.calls) == (Fraction(1, 10), Fraction(1, 5), 1)
     assert settled.items[""].values(Buys.ANCHOR) == {"a": (7.0,)}
     assert settled.pending == []
-
-
-def test_released_costs_nothing_and_goes_back_to_its_round() -> None:
     released = state(BUY.intent(), Event(Kind.RELEASED, {"item": "", "name": "a", "reason": ""}, "a"))
     assert released.committed == 0
     assert released.items[""].round == ["a"]
@@ -312,20 +306,14 @@ def item(*entries: Settled) -> ItemState:
     return ItemState(settled={entry.name: entry for entry in entries})
 
 
-def test_values_are_those_that_were_read() -> None:
+def test_a_node_asked_again_says_the_mean_of_what_could_be_read() -> None:
     state = item(settled("a", 1.0), settled("b", None), settled("x", 5.0, buys=Buys.ANCHOR))
     assert state.values(Buys.ANSWER) == {"a": (1.0,)}
     assert state.values(Buys.ANCHOR) == {"x": (5.0,)}
     assert (state.held, state.failed) == ({"a", "b", "x"}, {"b"})
-
-
-def test_a_node_that_is_asked_again_says_the_mean_of_what_could_be_read() -> None:
     state = item(settled("a", 1.0), settled("a#2", None, again_of="a"), settled("a#3", 4.0, again_of="a"))
     assert state.values(Buys.ANSWER) == {"a": (2.5,)}
     assert state.failed == {"a#3"}  # one of three is lost, and it counts as the last
-
-
-def test_a_node_fails_where_no_ask_could_be_read() -> None:
     state = item(settled("a", None), settled("a#2", None, again_of="a"))
     assert state.failed == {"a", "a#2"}
     assert state.values(Buys.ANSWER) == {}
@@ -384,12 +372,9 @@ def test_a_settlement_is_remembered_without_its_evidence() -> None:
     assert (found.name, found.buys, found.attempt, found.ok) == ("n", Buys.ANSWER, 2, True)
 
 
-def test_what_is_given_up_has_no_value_and_keeps_its_price() -> None:
+def test_what_is_given_up_keeps_its_price_and_names_are_unique() -> None:
     found = Settled.in_doubt(FULL, money=0.5, at=9.0)
     assert (found.ok, found.value, found.price, found.money, found.outcome) == (False, None, 0.1, 0.5, "in doubt")
-
-
-def test_names_of_purchases_are_unique_over_items() -> None:
     assert purchase_id("", "a") == "a"
     assert len({purchase_id(item, "a") for item in ("", "x", "y")}) == 3
 

@@ -118,8 +118,12 @@ def test_supports_are_labelled_as_only_that() -> None:
     assert rrf.verify(made).valid
 
 
-def test_the_same_input_gives_the_same_document() -> None:
+def test_the_same_input_gives_the_same_document_and_survives_its_file(tmp_path: Path) -> None:
     assert rrf.certify(triangle(), ["fix"]).document == rrf.certify(triangle(), ["fix"]).document
+    record = make_record(np.random.default_rng(0).standard_normal((4, 6)), [2, 3, 1], blocks=[3, 1])
+    _save_record(record, tmp_path / "b.npz")
+    assert load_record(tmp_path / "b.npz").digest == record.digest
+    assert [path.name for path in tmp_path.iterdir()] == ["b.npz"]
 
 
 def test_vector_nodes_with_metrics_and_transports() -> None:
@@ -211,13 +215,6 @@ def test_the_same_design_gives_the_same_document_and_an_idea_of_what_checking_ta
     assert first.verification_seconds is not None
     assert 0.0 < first.verification_seconds < 60.0
     assert first.to_json()["verification_seconds"] == first.verification_seconds
-
-
-def test_a_record_survives_its_file(tmp_path: Path) -> None:
-    record = make_record(np.random.default_rng(0).standard_normal((4, 6)), [2, 3, 1], blocks=[3, 1])
-    _save_record(record, tmp_path / "b.npz")
-    assert load_record(tmp_path / "b.npz").digest == record.digest
-    assert [path.name for path in tmp_path.iterdir()] == ["b.npz"]
 
 
 def test_record_of_an_assembled_operator() -> None:

@@ -14,6 +14,14 @@ import pytest
 from rrf_design.cli import main
 
 
+def field_text(settings: str, nodes: str, relations: str, *blocks: str) -> str:
+    """A problem file: the names of nodes, relations as `tail>head`, other blocks as they are."""
+    pairs = (pair.split(">") for pair in relations.split())
+    parts = [f"[problem]\n{settings}\n", *(f'[[nodes]]\nid = "{name}"\n' for name in nodes.split())]
+    parts += [f'[[relations]]\nid = "{tail}{head}"\ntail = "{tail}"\nhead = "{head}"\n' for tail, head in pairs]
+    return "".join([*parts, *blocks])
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
     code: int

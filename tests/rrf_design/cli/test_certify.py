@@ -17,37 +17,14 @@ from rrf_design.cli.init import template
 from rrf_design.cli.output import ceiling, floor
 from rrf_design.goal import Goal
 
-TEXT = """
-[problem]
-name = "triangle and isolate"
-k = 1
-epsilon = 0.02
+from .conftest import field_text
 
-[[nodes]]
-id = "a"
-[[nodes]]
-id = "b"
-[[nodes]]
-id = "c"
-[[nodes]]
-id = "isolate"
-[[relations]]
-id = "ab"
-tail = "a"
-head = "b"
-[[relations]]
-id = "bc"
-tail = "b"
-head = "c"
-[[relations]]
-id = "ca"
-tail = "c"
-head = "a"
-[[anchors]]
-id = "fix"
-node = "isolate"
-cost = 2.0
-"""
+TEXT = field_text(
+    'name = "triangle and isolate"\nk = 1\nepsilon = 0.02',
+    "a b c isolate",
+    "a>b b>c c>a",
+    '[[anchors]]\nid = "fix"\nnode = "isolate"\ncost = 2.0\n',
+)
 
 
 @pytest.fixture

@@ -93,9 +93,11 @@ def test_every_verb_can_be_quiet(path: str) -> None:
     assert any("--quiet" in parameter.opts for parameter in VERBS[path].params)
 
 
-def test_the_version(run: Run) -> None:
+def test_the_version_and_the_help_without_arguments(run: Run) -> None:
     made = run("--version")
     assert (made.code, made.out.strip()) == (0, rrf_design.__version__)
+    made = run()
+    assert "margin" in made.out + made.err
 
 
 @pytest.mark.parametrize(
@@ -111,11 +113,6 @@ def test_a_wrong_call_is_one_line(run: Run, arguments: tuple[str, ...]) -> None:
 
 def test_a_mistyped_verb_is_told_the_nearest(run: Run) -> None:
     assert "Did you mean 'explain'" in run("explan").err
-
-
-def test_without_arguments_the_help_is_shown(run: Run) -> None:
-    made = run()
-    assert "margin" in made.out + made.err
 
 
 def test_ctrl_c_tells_the_bounds_so_far(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from .conftest import field_text
+
 Run = Callable[..., Any]
 
 TRIANGLE = """
@@ -303,44 +305,13 @@ def test_the_judges_show_which_assumption_decides(
     assert f"{made.json['gamma']:.4g} if a model fails as a whole, as this file says" in run("explain", path).out
 
 
-TEXT = """
-[problem]
-name = "triangle and isolate"
-k = 1
-budget = 3.0
-
-[[nodes]]
-id = "a"
-[[nodes]]
-id = "b"
-[[nodes]]
-id = "c"
-[[nodes]]
-id = "isolate"
-
-[[relations]]
-id = "ab"
-tail = "a"
-head = "b"
-[[relations]]
-id = "bc"
-tail = "b"
-head = "c"
-[[relations]]
-id = "ca"
-tail = "c"
-head = "a"
-[[relations]]
-id = "out"
-tail = "a"
-head = "isolate"
-cost = 1.5
-
-[[anchors]]
-id = "a3"
-node = "isolate"
-cost = 2.0
-"""
+TEXT = field_text(
+    'name = "triangle and isolate"\nk = 1\nbudget = 3.0',
+    "a b c isolate",
+    "a>b b>c c>a",
+    '[[relations]]\nid = "out"\ntail = "a"\nhead = "isolate"\ncost = 1.5\n',
+    '[[anchors]]\nid = "a3"\nnode = "isolate"\ncost = 2.0\n',
+)
 
 
 @pytest.fixture

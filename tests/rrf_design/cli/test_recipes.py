@@ -123,15 +123,12 @@ def test_nothing_is_written_when_a_log_is_broken(run: Run, tmp_path: Path) -> No
     assert run("import", log, "-o", tmp_path / "long.csv").code == 2
 
 
-def test_without_a_situation_they_are_listed(run: Run) -> None:
+def test_situations_are_listed_and_a_wrong_one_names_the_nearest(run: Run, tmp_path: Path) -> None:
     made = run("init")
     assert made.code == 0
     for name in (*SITUATIONS, *RECIPES):
         assert name in made.out
     assert set(run("init", "--json").json["situations"]) == set(SITUATIONS) | set(RECIPES)
-
-
-def test_an_unknown_situation_names_the_nearest(run: Run, tmp_path: Path) -> None:
     made = run("init", "paraphrases", "-o", tmp_path / "p.toml")
     assert made.code == 2
     assert "did you mean 'paraphrase'" in made.err

@@ -188,15 +188,12 @@ def test_unknown_usage_is_charged_at_the_ceiling() -> None:
     assert reply.usage.input_tokens >= len("héllosys".encode())
 
 
-def test_key_is_canonical() -> None:
+def test_keys_are_canonical_and_requests_come_back() -> None:
     request = Request("ä", stop=("\n",))
     assert key(request, {"a": 1, "b": 2}) == key(Request("ä", stop=("\n",)), {"b": 2, "a": 1})
     assert len(key(request, {})) == 64
     changed = [Request("ä"), Request("ä", stop=("\n",), seed=1), Request("ä", stop=("\n",), system="s")]
     assert len({key(r, {}) for r in [request, *changed]}) == 4
-
-
-def test_request_round_trip() -> None:
     request = Request("q", system="s", stop=("a", "b"), temperature=0.7, top_p=0.9, seed=3, grammar="root ::= [0-9]+")
     assert Request.from_document(json.loads(json.dumps(request.document()))) == request
 
@@ -260,14 +257,11 @@ def test_unknown_option_suggests(tmp_path: Path) -> None:
     assert model.ask(models.Request("anything")).text == "7"
 
 
-def test_adapter_objects_pass_through() -> None:
+def test_adapter_objects_pass_through_and_every_kind_is_listed() -> None:
     model = ScriptedModel(lambda request: "5")
     assert models.get(model) is model
     with pytest.raises(InputError, match="ready adapter object"):
         models.get(model, slots=2)
-
-
-def test_every_kind_is_listed() -> None:
     assert "embedded" in models.names()
     assert "openai:NAME" in models.names()
 
@@ -367,10 +361,17 @@ def test_rate_headers_and_retry_after_are_heard() -> None:
     assert refused(429, {"retry-after": "soon"}, "later", {}).retry_after is None
 
 
-def test_rate_headers_say_how_many_more() -> None:
+def test_servers_are_heard_without_secrets_or_guesses() -> None:
     assert allowance({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) == (3, 360.0)
     assert allowance({"x-ratelimit-remaining-requests": "many", "x-ratelimit-reset-requests": "6m"}) is None
     assert allowance({"x-ratelimit-remaining-requests": "3"}) is None
+    assert cleaned({"a": ["the key k-1", 3, None]}, ("k-1",)) == {"a": ["the key [redacted]", 3, None]}
+    assert message('{"error": {"message": "no"}}') == "no"
+    assert message("<html>") == "<html>"
+    assert public("https://me:pass@host:1/v1?key=1") == "https://host:1/v1"
+    assert counted({"usage": {"prompt_tokens": 3, "completion_tokens": 1}}) == Usage(3, 1, 1)
+    assert counted({"usage": {"prompt_tokens": True, "completion_tokens": 1}}) is None
+    assert counted({}) is None
 
 
 @pytest.mark.parametrize(
@@ -385,19 +386,6 @@ def test_rate_headers_say_how_many_more() -> None:
 def test_only_what_is_certainly_free_is_free(status: int, outcome: Outcome, usage: Usage | None) -> None:
     attempt = refused(status, {}, "words", {"prompt": "?"})
     assert (attempt.outcome, attempt.usage, attempt.raw_request) == (outcome, usage, {"prompt": "?"})
-
-
-def test_words_without_secrets() -> None:
-    assert cleaned({"a": ["the key k-1", 3, None]}, ("k-1",)) == {"a": ["the key [redacted]", 3, None]}
-    assert message('{"error": {"message": "no"}}') == "no"
-    assert message("<html>") == "<html>"
-    assert public("https://me:pass@host:1/v1?key=1") == "https://host:1/v1"
-
-
-def test_unstated_counts_are_unknown() -> None:
-    assert counted({"usage": {"prompt_tokens": 3, "completion_tokens": 1}}) == Usage(3, 1, 1)
-    assert counted({"usage": {"prompt_tokens": True, "completion_tokens": 1}}) is None
-    assert counted({}) is None
 
 
 def test_a_server_that_redirects_is_told_of_beforehand() -> None:

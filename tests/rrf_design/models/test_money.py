@@ -26,19 +26,16 @@ from rrf_design.models.roster import line_up
 from rrf_design.models.scripted import ScriptedModel
 
 
-def test_price_adds_up() -> None:
+def test_prices_add_up_as_decimals() -> None:
     assert Price(0.25, 0.5, 2.0).of(Usage(4, 8, 3)) == 11.0
+    assert Price(1e-7, 4e-7).of(Usage(3, 0, 1)) == 3e-7  # 3 * 1e-7 in floats is 3.0000000000000004e-07 or so
+    assert Price(0.1).of(Usage(3)) == 0.3
 
 
 def test_model_without_price_is_refused() -> None:
     table = PriceTable.load({"openai:a": {"input": 1.0}})
     with pytest.raises(InputError, match=r"no price for model 'scripted' \(it has: openai:a\)"):
         table.cost(ScriptedModel(lambda _: "5"), Usage())
-
-
-def test_sums_are_those_of_the_decimals() -> None:
-    assert Price(1e-7, 4e-7).of(Usage(3, 0, 1)) == 3e-7  # 3 * 1e-7 in floats is 3.0000000000000004e-07 or so
-    assert Price(0.1).of(Usage(3)) == 0.3
 
 
 def test_the_list_has_the_highest_price_that_can_apply() -> None:

@@ -205,40 +205,28 @@ MINE = ("a" * 16 + "_0-x", "a" * 16 + "_0-y")
 OTHERS = ("c" * 16 + "_0-x", "c" * 16 + "_0-y")
 
 
-def test_found_by_the_names_of_its_requests() -> None:
+def test_batches_are_found_by_their_requests_and_names() -> None:
     assert found(listed("new", OTHERS), listed("mine", MINE), listed("old", OTHERS)) == "mine"
+    service = _MessageBatches(Service(listed("mine", MINE)), anthropic)
+    state = service.find(Handed(TOKEN, "", 2))
+    assert state is not None
+    assert [line["custom_id"] for line in service.lines(state)] == ["0-x", "0-y"]
 
 
-def test_none_among_the_newer_ones_was_never_made() -> None:
+def test_lost_batches_are_told_from_those_that_may_be_it() -> None:
     assert found(listed("new", OTHERS), listed("old", MINE)) is None  # what was there before is not it
     assert found(listed("larger", (*MINE, "z"), ended=False), listed("old", OTHERS)) is None
     assert found(mark="") is None
-
-
-def test_what_has_not_ended_may_be_it() -> None:
     with pytest.raises(Undecided):
         found(listed("new", MINE, ended=False), listed("old", OTHERS))
     assert found(listed("new", OTHERS, ended=False), listed("mine", MINE), listed("old", OTHERS)) == "mine"
-
-
-def test_results_that_are_not_kept_any_more() -> None:
     gone = listed("gone", MINE)
     gone.names = None
     with pytest.raises(BatchFault) as fault:
         found(gone)
     assert fault.value.gone
-
-
-def test_the_mark_is_the_newest_batch() -> None:
     assert _MessageBatches(Service(listed("new", MINE), listed("old", MINE)), anthropic).mark() == "new"
     assert _MessageBatches(Service(), anthropic).mark() == ""
-
-
-def test_names_come_back_as_they_were_given() -> None:
-    service = _MessageBatches(Service(listed("mine", MINE)), anthropic)
-    state = service.find(Handed(TOKEN, "", 2))
-    assert state is not None
-    assert [line["custom_id"] for line in service.lines(state)] == ["0-x", "0-y"]
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,9 @@ def test_failures_come_before_the_answer_in_every_ask() -> None:
         assert reply.usage.calls == 2  # a server that was never reached is not paid
 
 
-def test_unknown_prompt_fails_or_gets_the_default() -> None:
+def test_unknown_prompts_and_whole_attempts() -> None:
     assert ScriptedModel({"rules": []}).ask(Request("a")).outcome is Outcome.FAILED
     assert ScriptedModel({"default": "x"}).ask(Request("a")).text == "x"
-
-
-def test_functions_may_return_whole_attempts() -> None:
     model = ScriptedModel(lambda request: Attempt(Outcome.REFUSED, "no", Usage(1, 1, 1)))
     assert model.ask(Request("a")).outcome is Outcome.REFUSED
 

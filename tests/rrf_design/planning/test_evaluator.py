@@ -364,8 +364,12 @@ def arena_of(**more) -> Evaluator:
     return Evaluator(rrf.Problem(**{"nodes": NODES, "relations": [RELATION], "anchors": ANCHORS, **more}))
 
 
-def test_without_demands_nothing_is_bought_first():
+def test_first_purchases_are_demands_then_queries() -> None:
     assert not starting_design(arena_of(), Order(budget=0.0)).any()
+    evaluator = arena_of(nodes=[{"id": "a", "cost": 4.0}, {"id": "b", "cost": 1.0}], relations=[])
+    assert evaluator.market.names(starting_design(evaluator, Order())) == ("b",)
+    with pytest.raises(BudgetError, match="a query must be asked before there is anything to observe"):
+        starting_design(evaluator, Order(budget=0.5))
 
 
 def test_rules_are_met_at_least_cost_or_refused():
@@ -377,13 +381,6 @@ def test_rules_are_met_at_least_cost_or_refused():
     assert (caught.value.needed, caught.value.available) == (2.0, 1.0)
     with pytest.raises(InputError, match="rules: no design satisfies them all"):
         starting_design(arena_of(rules=[rule, {"id": "none", "blocks": ["x", "y"], "at_most": 0}]), Order())
-
-
-def test_where_nothing_is_asked_a_query_comes_first():
-    evaluator = arena_of(nodes=[{"id": "a", "cost": 4.0}, {"id": "b", "cost": 1.0}], relations=[])
-    assert evaluator.market.names(starting_design(evaluator, Order())) == ("b",)
-    with pytest.raises(BudgetError, match="a query must be asked before there is anything to observe"):
-        starting_design(evaluator, Order(budget=0.5))
 
 
 @pytest.mark.parametrize("features", [(), ("nodes",), ("links",)], ids="-".join)
@@ -468,14 +465,11 @@ def test_the_problem_may_say_what_is_wanted():
     assert plan(rrf.Problem(budget=1.0, target=0.5, **settings), budget=2.0).target is None
 
 
-def test_budget_below_the_cheapest_block(pairs):
+def test_nothing_on_sale_or_affordable_is_said(pairs) -> None:
     found = plan(pairs, budget=0.5)
     assert found.selected == ()
     assert found.status is PlanStatus.OPTIMAL
     assert "the budget of 0.5 buys nothing: the cheapest purchase costs 1" in found.notes
-
-
-def test_nothing_on_sale():
     found = plan(rrf.Problem(nodes=[{"id": "x"}], anchors=[{"id": "a", "node": "x"}]), budget=1.0)
     assert (found.gamma, found.status) == (1.0, PlanStatus.OPTIMAL)
     assert "nothing is on sale" in found.notes[0]

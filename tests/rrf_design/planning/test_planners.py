@@ -21,14 +21,11 @@ from rrf_design.planning.evaluator import Evaluator
 from scenarios.declared_relations.jointly import judge_joint
 
 
-def test_anchors_the_pair_and_not_the_clique(clique_and_pair):
+def test_pairs_are_anchored_before_cliques(clique_and_pair, pairs) -> None:
     found = plan(clique_and_pair, budget=1.0, method="greedy")
     assert found.selected == ("a-p0",)
     assert found.gamma > 0.6
     assert set(found.trajectory[0].support) == {"p0", "p1"}
-
-
-def test_one_anchor_per_pair(pairs):
     found = plan(pairs, budget=6.0, method="greedy")
     assert found.selected == tuple(f"a{2 * i}" for i in range(6))
     assert [step.gamma for step in found.trajectory[:5]] == [0.0] * 5
@@ -330,11 +327,13 @@ def test_a_plan_is_reproducible():
     assert plan(problem, budget=5.0, seed=3) == plan(problem, budget=5.0, seed=3, n_jobs=2)
 
 
-def test_zero_is_proven_when_no_money_helps(pairs):
+def test_zero_needs_no_purchase_and_is_proven_when_none_helps(pairs) -> None:
     found = plan(pairs, budget=5.0, method="optimal")
     assert (found.gamma, found.upper_bound, found.gap, found.status) == (0.0, 0.0, 0.0, PlanStatus.OPTIMAL)
     assert found.selected == ()
     assert plan(pairs, budget=6.0, method="optimal").gamma > 0.5
+    found = plan(pairs, target=0.0)
+    assert (found.selected, found.cost, found.status) == ((), 0.0, PlanStatus.OPTIMAL)
 
 
 def test_equal_blocks_are_interchangeable():
@@ -395,11 +394,6 @@ def test_error_bound_as_target():
     found = plan(problem)
     assert found.target == pytest.approx(0.5)
     assert found.selected == ("strong",)
-
-
-def test_target_zero_buys_nothing(pairs):
-    found = plan(pairs, target=0.0)
-    assert (found.selected, found.cost, found.status) == ((), 0.0, PlanStatus.OPTIMAL)
 
 
 FEATURES_LOCAL = [(), ("dims",), ("nodes",), ("rules",), ("tiers",), ("links",)]

@@ -432,13 +432,10 @@ def test_a_climb_asks_more_and_allows_more_from_rung_to_rung_and_its_margin_neve
     assert len({one.rungs for one in found}) == len(found) < 60
 
 
-def test_too_many_asks_or_too_few_get_no_climbs() -> None:
+def test_climbs_need_a_few_asks_and_the_common_structures_speak() -> None:
     many = dict.fromkeys((f"n{at}" for at in range(13)), 1.0)
     assert climbs_of(star(many, "n0"), many) == []
     assert climbs_of(star({"a": 1.0}), {"a": 1.0}) == []
-
-
-def test_the_most_common_structures_speak() -> None:
     shapes = [object() for _ in range(MOST_STRUCTURES + 1)]
     listed = [shape for at, shape in enumerate(shapes) for _ in range(at + 1)]
     assert common(listed) == shapes[:0:-1]

@@ -213,14 +213,11 @@ def test_what_is_not_said_comes_from_the_promise(make_world: Any) -> None:
         settings_of(make_world(items=20).dataset, labels=None, risk=None, confidence=None)
 
 
-def test_a_gold_column_that_a_question_shows_is_refused(make_world: Any) -> None:
+def test_questions_and_checks_that_show_the_gold_are_refused(make_world: Any) -> None:
     world = make_world(items=80)
     world.recipe.write_text(world.recipe.read_text().replace("{{ text }}", "{{ text }} {{ booked }}"))
     with pytest.raises(InputError, match="gold column"):
         world.plan(PilotSettings(70, 0.1))
-
-
-def test_a_check_that_shows_the_gold_is_refused(make_world: Any) -> None:
     extra = '\n[[check]]\nid = "leak"\nof = "total"\nby = { value = "{{ booked }}" }\n'
     world = make_world(items=80, extra=extra)
     with pytest.raises(InputError, match="gold column"):
@@ -327,29 +324,23 @@ def population(*, stratify: str | None = None, size: int = 60) -> Population:
     return Population.of(dataset(RECIPE, rows), stratify=stratify)
 
 
-def test_the_draw_is_the_seed_and_the_digest() -> None:
+def test_the_draw_is_the_seed_and_a_digest_without_gold() -> None:
     one = population()
     assert one.order(3) == population().order(3)
     assert one.order(3) != one.order(4)
     assert one.order(3) != population(size=61).order(3)[:60]
     assert sorted(one.order(3)) == list(range(60))
-
-
-def test_gold_is_no_part_of_the_digest() -> None:
     rows = [{"no": "1", "text": "t", "booked": 1}]
     other = [{"no": "1", "text": "t", "booked": 2}]
     assert Population.of(dataset(RECIPE, rows)).digest == Population.of(dataset(RECIPE, other)).digest
 
 
-def test_strata_are_drawn_in_proportion() -> None:
+def test_strata_are_drawn_in_proportion_and_never_by_the_truth() -> None:
     found = population(stratify="kind")
     drawn = found.order(1)[:30]
     assert found.labels is not None
     assert Counter(found.labels[place] for place in drawn) == {"x": 20, "y": 10}
     assert [(s.population, s.drawn) for s in found.strata(drawn)] == [(40, 20), (20, 10)]
-
-
-def test_strata_of_the_truth_are_refused() -> None:
     with pytest.raises(InputError, match="gold"):
         population(stratify="booked")
 

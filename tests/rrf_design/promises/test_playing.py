@@ -332,9 +332,11 @@ def test_a_recipe_can_fix_the_rungs() -> None:
     ]
 
 
-def test_a_recipe_of_0_2_says_certified() -> None:
+def test_policies_come_back_from_their_documents_old_ones_too() -> None:
     old, new = (made(by_hand={"gate": word}) for word in ("certified", "consistent"))
     assert old == new
+    for policy in made():
+        assert LadderPolicy.from_json(policy.to_json()) == policy
 
 
 @pytest.mark.parametrize(
@@ -354,11 +356,6 @@ def test_a_recipe_of_0_2_says_certified() -> None:
 def test_a_bad_ladder_is_refused(section: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         made(by_hand=section)
-
-
-def test_a_policy_comes_back_from_its_document() -> None:
-    for policy in made():
-        assert LadderPolicy.from_json(policy.to_json()) == policy
 
 
 @pytest.mark.parametrize(

@@ -110,14 +110,11 @@ def test_limits_are_rounded_away_from_what_helps(value: float) -> None:
     assert exact <= Fraction(number_above(value)) <= exact * Fraction(1001, 1000) + Fraction(1, 10**300)
 
 
-def test_shares_without_an_end_are_cut_to_the_safe_side() -> None:
+def test_shares_are_cut_to_the_safe_side() -> None:
     assert percent(Fraction(1, 30)) == "3.33334 %"
     said = promise(Fraction(1, 30), PromiseScope("fresh", 200, 900, delivered=True), confidence=Fraction(2, 3))
     assert "at most 3.33334 % are wrong, with confidence 66.6666 %" in said
     assert percent(Fraction(1, 8)) == "12.5 %"
-
-
-def test_a_number_that_is_no_share_is_rounded_upwards_too() -> None:
     assert number_above(12.3401) == "12.35"
     assert number_above(123456.0) == "123500"
     assert number_above(float("inf")) == "inf"

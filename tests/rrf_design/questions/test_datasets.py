@@ -108,12 +108,18 @@ def test_what_is_no_table() -> None:
         open_table("nowhere.csv")
 
 
-def test_faults_are_capped_and_counted(tmp_path: Path) -> None:
+def test_faults_beyond_those_told_are_counted(tmp_path: Path) -> None:
+    RowFaults("t.csv").refuse(3)
     path = file(tmp_path, "t.csv", "a,b\n" + "1\n" * 25)
     with pytest.raises(InputError) as caught:
         read(path)
     assert str(caught.value).count("row ") == SHOWN
     assert str(caught.value).endswith(f"; and {25 - SHOWN} more")
+    faults = RowFaults("t.csv")
+    for row in range(1, SHOWN + 4):
+        faults.add(row, "bad")
+    with pytest.raises(InputError, match=r"; and 3 more$"):
+        faults.refuse(99)
 
 
 def test_cells_stay_what_they_are(tmp_path: Path) -> None:
@@ -194,10 +200,6 @@ def test_a_file_that_changed_is_noticed(tmp_path: Path) -> None:
         table.at(2, place)
 
 
-def test_no_fault_is_no_error() -> None:
-    RowFaults("t.csv").refuse(3)
-
-
 def test_faults_are_told_in_the_order_of_the_rows() -> None:
     faults = RowFaults("t.csv")
     faults.add(9, "late")
@@ -208,14 +210,6 @@ def test_faults_are_told_in_the_order_of_the_rows() -> None:
         InputError, match=r"^t.csv: 2 of 10 rows can't be used: row 2: early; row 9: again; row 9: late$"
     ):
         faults.refuse(10)
-
-
-def test_rows_beyond_those_told_are_counted() -> None:
-    faults = RowFaults("t.csv")
-    for row in range(1, SHOWN + 4):
-        faults.add(row, "bad")
-    with pytest.raises(InputError, match=r"; and 3 more$"):
-        faults.refuse(99)
 
 
 RECIPE: dict[str, Any] = {
@@ -312,9 +306,12 @@ def test_columns_are_checked_once(tmp_path: Path) -> None:
         dataset(slip, ROWS)
 
 
-def test_row_numbers_are_the_default_ids() -> None:
+def test_rows_are_counted_and_need_not_have_every_key() -> None:
     recipe = {key: value for key, value in RECIPE.items() if key != "data"}
     assert list(dataset(recipe, ROWS[:3])) == ["1", "2", "3"]
+    recipe = {"answer": {"of": "a"}, "ask": [{"id": "a", "prompt": "{{ x | default('nothing') }}?"}]}
+    found = dataset(recipe, [{"y": 1}, {"x": "q"}])
+    assert [item.prompts["a"] for item in found.items_in_order()] == ["nothing?", "q?"]
 
 
 def test_any_kind_of_table(tmp_path: Path) -> None:
@@ -384,12 +381,6 @@ def test_a_fault_names_row_column_and_line(invoices: Path) -> None:
         f"{table}: 1 of 3 rows can't be used: row 2: column 'minutes' is 'two', not a number"
     )
     assert str(caught.value).endswith(f"(check 'clerk' cost, line {line} of rrf.toml)")
-
-
-def test_rows_need_not_have_every_key() -> None:
-    recipe = {"answer": {"of": "a"}, "ask": [{"id": "a", "prompt": "{{ x | default('nothing') }}?"}]}
-    found = dataset(recipe, [{"y": 1}, {"x": "q"}])
-    assert [item.prompts["a"] for item in found.items_in_order()] == ["nothing?", "q?"]
 
 
 @settings(max_examples=100, deadline=None)

@@ -395,10 +395,14 @@ def failures(problem, responses, truth, **options):
     return set(rrf.repair(problem, responses, truth=truth, **options).failures)
 
 
-def test_success_has_no_label(equality, answers):
+def test_truth_gives_labels_and_changes_nothing_else(equality, answers) -> None:
     fixed = rrf.repair(equality("star"), answers(1, 1, 5, 1), truth=answers(1, 1, 1, 1))
     assert fixed.failures == ()
     assert fixed.truth_error == pytest.approx(0.0, abs=1e-9)
+    plain = rrf.repair(equality("pairs"), answers(1, 1, 3, 1))
+    told = rrf.repair(equality("pairs"), answers(1, 1, 3, 1), truth=answers(1, 1, 3, 3))
+    assert plain.repaired == told.repaired
+    assert plain.certainty == told.certainty
 
 
 def test_labels(equality, answers):
@@ -423,13 +427,6 @@ def test_representation_collision(equality, answers):
     ones = answers(1, 1, 1, 1)
     fixed = rrf.repair(equality("star"), ones, truth=ones, hidden={"n0": True, "n1": False})
     assert fixed.failures == (Failure.REPRESENTATION_COLLISION,)
-
-
-def test_truth_changes_nothing_but_the_labels(equality, answers):
-    plain = rrf.repair(equality("pairs"), answers(1, 1, 3, 1))
-    told = rrf.repair(equality("pairs"), answers(1, 1, 3, 1), truth=answers(1, 1, 3, 3))
-    assert plain.repaired == told.repaired
-    assert plain.certainty == told.certainty
 
 
 def test_counts():

@@ -226,14 +226,11 @@ def test_an_answer_far_beyond_it_is_found() -> None:
     assert fixed.support == ("b",)
 
 
-def test_where_nothing_bounds_the_field_nothing_is_certified() -> None:
+def test_a_field_is_bounded_beforehand_or_not_at_all() -> None:
     fixed = rrf.repair(triangle(3.0), {"a": 100.0, "b": 100.0, "c": 100.0})
     assert (fixed.certainty, fixed.verdict) == ("undecided", "incomplete")
     assert "range" in fixed.reason
     assert fixed.error_bound is None
-
-
-def test_ranges_bound_it_beforehand() -> None:
     problem = triangle(0.01)
     nodes = [node.model_copy(update={"range": (0.0, 200.0)}) for node in problem.nodes]
     ranged = problem.model_copy(update={"nodes": tuple(nodes)})

@@ -94,9 +94,11 @@ def test_solvers_by_name(solver, equality, answers):
     assert (fixed.certainty == "heuristic") == (solver == "min-sum")
 
 
-def test_unknown_solver(equality, answers):
+def test_unknown_solvers_and_deviations_are_refused(equality, answers) -> None:
     with pytest.raises(rrf.InputError, match="unknown discrete solver"):
         rrf.repair(equality("star"), answers(1, 1, 1, 1), method="discrete", solver="guess")
+    with pytest.raises(rrf.InputError, match="deviation must be"):
+        rrf.repair(equality("star"), answers(1, 1, 1, 1), method="discrete", deviation="squared")
 
 
 def test_candidates_are_samples_and_what_they_become(equality, answers):
@@ -138,11 +140,16 @@ def test_candidate_recall(equality, answers):
     assert all(value == (17.0,) for value in there.repaired.values())
 
 
-def test_objective_is_the_energy_as_defined(equality, answers):
+def test_prices_and_objectives_are_those_defined(equality, answers) -> None:
     problem = equality("star", anchors={0: 2.0})
     fixed = rrf.repair(problem, answers(1, 1, 1, 1), method="discrete", beta=0.5, mu=10.0)
     assert fixed.support == ()
     assert fixed.diagnostics.objective == pytest.approx(0.5 * 0.5 * 1.0)
+    operator = equality("star").operator()
+    noisy, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1), noise=Noise(0.2))
+    assert _edit_price(noisy) == pytest.approx(0.02)
+    exact, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1))
+    assert 0 < _edit_price(exact) < 1e-5
 
 
 @pytest.mark.parametrize("deviation", ["edit", "distance"])
@@ -176,19 +183,6 @@ def test_tables_add_up_to_the_formula(deviation):
         edits = sum(distance) if deviation == "distance" else sum(d > 0 for d in distance)
         expected = 0.5 * rows[~anchor] @ rows[~anchor] + 0.35 * rows[anchor] @ rows[anchor] + 0.3 * edits
         assert energy.value(choice) == pytest.approx(expected)
-
-
-def test_price_of_an_edit(equality, answers):
-    operator = equality("star").operator()
-    noisy, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1), noise=Noise(0.2))
-    assert _edit_price(noisy) == pytest.approx(0.02)
-    exact, _ = make_task(equality("star"), operator, answers(1, 1, 5, 1))
-    assert 0 < _edit_price(exact) < 1e-5
-
-
-def test_unknown_deviation(equality, answers):
-    with pytest.raises(rrf.InputError, match="deviation must be"):
-        rrf.repair(equality("star"), answers(1, 1, 1, 1), method="discrete", deviation="squared")
 
 
 def invoice(**settings):

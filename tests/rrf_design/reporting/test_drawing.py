@@ -39,12 +39,16 @@ def test_a_series_of_unequal_lengths_is_refused() -> None:
         Series("x", [0, 1], [1.0])
 
 
-def test_every_value_and_bound_is_in_the_table() -> None:
+def test_every_value_is_in_the_table_infinite_ones_only_there() -> None:
     made = line_chart([LINE, Series("greedy", [0.0], [0.7])], x_label="money", y_label="margin γ₁")
     for text in ("0.1", "0.6", "0.7", "optimal", "greedy", "lower bound", "money", "margin γ₁"):
         assert text in made.table
     assert "optimal" in made.summary
     assert made.summary in made.svg
+    made = line_chart([Series("s", [0, 1], [float("inf"), 1.0])], x_label="x", y_label="error bound")
+    assert "nan" not in made.svg
+    assert "inf" not in made.svg
+    assert "unbounded" in made.table
 
 
 def test_counts_have_whole_ticks() -> None:
@@ -53,14 +57,11 @@ def test_counts_have_whole_ticks() -> None:
     assert ">2<" in made.svg
 
 
-def test_a_bound_that_is_not_known_is_not_drawn_and_said() -> None:
+def test_bounds_are_drawn_where_they_are_known_and_differ() -> None:
     nan = float("nan")
     made = line_chart([Series("m", [0, 1], [0.5, 0.25], [nan, 0.2], [nan, nan])], x_label="x", y_label="y")
     assert "nan" not in made.svg
     assert made.table.count("not known") == 3
-
-
-def test_bounds_are_drawn_where_they_differ() -> None:
     made = line_chart([LINE], x_label="x", y_label="y")
     assert made.svg.count('class="whisker"') == 2
     assert 'class="band"' in made.svg
@@ -80,13 +81,6 @@ def test_series_differ_by_marker_and_dash_too() -> None:
     assert "stroke-dasharray" in made.svg
     assert "<rect" in made.svg
     assert "target 0.4" in made.svg
-
-
-def test_infinite_values_are_left_out_of_the_drawing_and_named_in_the_table() -> None:
-    made = line_chart([Series("s", [0, 1], [float("inf"), 1.0])], x_label="x", y_label="error bound")
-    assert "nan" not in made.svg
-    assert "inf" not in made.svg
-    assert "unbounded" in made.table
 
 
 def test_bars_with_bounds_and_hostile_names() -> None:
@@ -240,10 +234,12 @@ def test_states_of_blocks(problem: Problem) -> None:
     assert states["r12"] == "sale"
 
 
-def test_an_owned_block_waits_for_a_node_that_is_not_asked() -> None:
+def test_states_of_blocks_and_blind_ones() -> None:
     field = Problem(nodes=[{"id": "a"}, {"id": "b", "cost": 1.0}], relations=[{"id": "r", "tail": "a", "head": "b"}])
     assert FieldView(field).block_status(field.relations[0]) == "waiting"
     assert FieldView(field, ["b"]).block_status(field.relations[0]) == "owned"
+    assert _energy_words(0.0) == "blind"
+    assert _energy_words(0.25) == "0.25"
 
 
 def test_energies_are_those_of_the_operator(problem: Problem) -> None:
@@ -331,11 +327,6 @@ def test_rows_are_tied_to_the_drawing(problem: Problem) -> None:
     made = field_tables(FieldView(problem), index)
     assert made.count('data-key="n') == len(problem.nodes)
     assert made.count('data-key="b') == len(problem.blocks)
-
-
-def test_a_block_that_sees_nothing_is_called_blind() -> None:
-    assert _energy_words(0.0) == "blind"
-    assert _energy_words(0.25) == "0.25"
 
 
 HOSTILE = "</pre><script>window.hacked = 1</script>\u202e"

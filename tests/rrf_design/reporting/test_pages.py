@@ -102,7 +102,9 @@ def test_long_tables_are_cut_and_say_so() -> None:
     assert 'type="search"' not in table(["n"], [["1"]])
 
 
-def test_an_empty_table_says_nothing() -> None:
+def test_small_pieces_escape_and_empty_tables_say_nothing() -> None:
+    assert code("<b>") == "<code>&lt;b&gt;</code>"
+    assert bullets(["<", "b"]) == "<ul><li>&lt;</li><li>b</li></ul>"
     assert "nothing" in table(["a", "b"], [])
 
 
@@ -110,11 +112,6 @@ def test_a_state_has_a_sign_besides_its_colour() -> None:
     assert "✓" in cards([Card("margin", "0.5", "k = 1", "good")])
     assert "✗" in callout("no", kind="bad")
     assert "?" in callout("perhaps", kind="unsure")
-
-
-def test_small_pieces_escape() -> None:
-    assert code("<b>") == "<code>&lt;b&gt;</code>"
-    assert bullets(["<", "b"]) == "<ul><li>&lt;</li><li>b</li></ul>"
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:

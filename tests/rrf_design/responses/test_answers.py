@@ -38,9 +38,11 @@ def test_one_verdict(text: str, value: float, strict: bool) -> None:
     assert (parsed.value, parsed.strict_ok) == ((value,), strict)
 
 
-def test_contradiction_and_silence() -> None:
+def test_contradiction_and_silence_are_no_choice() -> None:
     assert parsers.get("yes-no").parse("It is yes and no.").status is ParseStatus.AMBIGUOUS
     assert parsers.get("yes-no").parse("Nobody knows, yesterday").status is ParseStatus.PARSE_FAILURE
+    assert parsers.get(CITIES).parse("Rome or Paris").status is ParseStatus.AMBIGUOUS
+    assert parsers.get(CITIES).parse("Parisian romance").status is ParseStatus.PARSE_FAILURE
 
 
 def test_vector_of_verdicts() -> None:
@@ -67,11 +69,6 @@ def test_choice(text: str, chosen: int, strict: bool) -> None:
     parsed = parsers.get(CITIES).parse(text)
     assert parsed.value == tuple(float(i == chosen) for i in range(3))
     assert parsed.strict_ok is strict
-
-
-def test_choice_failures() -> None:
-    assert parsers.get(CITIES).parse("Rome or Paris").status is ParseStatus.AMBIGUOUS
-    assert parsers.get(CITIES).parse("Parisian romance").status is ParseStatus.PARSE_FAILURE
 
 
 PAIR = {"name": "choice", "options": ["Output (a)", "Output (b)"]}
@@ -328,14 +325,11 @@ def test_labels() -> None:
     assert articles.parse("The Hague").label == "hague"
 
 
-def test_the_classes_of_an_item() -> None:
+def test_open_answers_have_classes_and_no_vector() -> None:
     readings = [LITERAL.parse(text) for text in ("[1]", "[2]", "[1 ]", "no literal")]
     classes = Classes.of(readings)
     assert classes.labels == ("[1]", "[2]")
     assert [classes.vector(reading) for reading in readings] == [(1.0, 0.0), (0.0, 1.0), (1.0, 0.0), None]
-
-
-def test_an_open_answer_has_no_vector() -> None:
     parsed = LITERAL.parse("1")
     assert (parsed.ok, parsed.value, parsed.label, LITERAL.dim) == (True, None, "1", 0)
     assert parsed.document()["label"] == "1"

@@ -127,14 +127,11 @@ def test_where_parsers_part() -> None:
     assert document["disagreements"][0]["readings"]["integer-strict"]["value"] is None
 
 
-def test_same_parser_twice_keeps_apart() -> None:
+def test_two_parsers_are_compared_or_it_is_refused() -> None:
     one, two = {"name": "json", "field": "a"}, {"name": "json", "field": "b"}
     result = sensitivity(['{"a": 1, "b": 2}'], [one, two])
     assert result.parsers == ("json#1", "json#2")
     assert result.disagreements == (0,)
-
-
-def test_nothing_to_compare() -> None:
     with pytest.raises(InputError, match="at least two parsers"):
         sensitivity(["1"], ["decimal"])
     assert sensitivity([], ["decimal", "rational"]).validity == {"decimal": 0.0, "rational": 0.0}

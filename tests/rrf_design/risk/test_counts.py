@@ -74,8 +74,15 @@ def test_bound_at_the_ends(population: int, drawn: int, wrong: int, expected: in
     assert bound(population, drawn, wrong, 0.95) == expected
 
 
-def test_58_clean_draws_of_2000_prove_five_percent() -> None:
+def test_clean_draws_prove_what_they_must() -> None:
     assert bound(2000, 58, 0, 0.95) < 100 <= bound(2000, 57, 0, 0.95)
+    for prior, expected in ((CLEAN, 89), (UNIFORM, 149)):
+        sequence = AuditSequence(2000, 0.95, prior=prior)
+        while sequence.bound > 100:
+            sequence.observe(False)
+        assert sequence.drawn == expected
+    assert AuditSequence(50, 0.95).bound == 50
+    assert AuditSequence(0, 0.95).bound == 0
 
 
 def test_bound_covers_every_truth() -> None:
@@ -125,12 +132,15 @@ def test_floats_decide_nothing_that_their_errors_could_turn_round(seen: int) -> 
     assert guard(10**9) == 100 * GUARD == 100 * guard(10**7)
 
 
-def test_a_rate_near_one_keeps_its_last_digits() -> None:
-    """1 − rate is 10⁻¹⁴, of which the float nearest to the rate knows one digit."""
+def test_rates_are_bounded_to_the_last_digit() -> None:
+    # 1 − rate is 10⁻¹⁴, of which the float nearest to the rate knows one digit.
     rate = 1 - Fraction(1, 10**14)
     assert BinomialTail(10, rate, 9).value == pytest.approx(1e-13, rel=1e-9)
     assert BinomialTail(10, rate, 9).at_most(1 - rate**10)
     assert not BinomialTail(10, rate, 9).at_most((1 - rate**10) * Fraction(999_999, 10**6))
+    rate = rate_bound(200, 3, 0.95)
+    assert BinomialTail(200, Fraction(rate), 3).value == pytest.approx(0.05, rel=1e-9)
+    assert rate_bound(5, 5, 0.95) == 1.0
 
 
 def test_binomial_tail_against_mapie() -> None:
@@ -158,12 +168,6 @@ def test_largest_tail_needs_every_part() -> None:
     assert not both.at_most(Fraction(1, 20))
     assert not LargestTail(()).at_most(Fraction(1, 2))
     assert not CertainTail().at_most(Fraction(1, 2))
-
-
-def test_rate_bound_is_where_the_tail_meets_the_level() -> None:
-    rate = rate_bound(200, 3, 0.95)
-    assert BinomialTail(200, Fraction(rate), 3).value == pytest.approx(0.05, rel=1e-9)
-    assert rate_bound(5, 5, 0.95) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -324,14 +328,6 @@ def test_bound_is_the_running_least_of_the_largest_not_refuted() -> None:
         assert sequence.bound == max(least, sequence.wrong)
 
 
-def test_clean_draws_needed_for_five_percent() -> None:
-    for prior, expected in ((CLEAN, 89), (UNIFORM, 149)):
-        sequence = AuditSequence(2000, 0.95, prior=prior)
-        while sequence.bound > 100:
-            sequence.observe(False)
-        assert sequence.drawn == expected
-
-
 def test_a_census_knows() -> None:
     sequence = AuditSequence(6, 0.99)
     for wrong in (True, False, False, True, False, False):
@@ -374,11 +370,6 @@ def test_where_floats_err_more_the_bound_allows_for_it() -> None:
     finally:
         ctx.prec = before
     assert abs(sequence.log_martingale(refuted) - float(exact)) < 1e-4
-
-
-def test_nothing_drawn_bounds_nothing() -> None:
-    assert AuditSequence(50, 0.95).bound == 50
-    assert AuditSequence(0, 0.95).bound == 0
 
 
 @pytest.mark.parametrize(

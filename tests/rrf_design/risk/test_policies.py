@@ -67,13 +67,10 @@ def toy(name: str, cost: float, n: int = 400, wrong: int = 0, withheld: int = 0)
 CAREFUL, FAIR, BOLD = toy("careful", 9.0, wrong=2), toy("fair", 5.0, wrong=8), toy("bold", 1.0, wrong=30)
 
 
-def test_the_cheapest_proven_policy_is_chosen() -> None:
+def test_the_cheapest_proven_policy_is_chosen_and_of_equals_the_better() -> None:
     assert choose([CAREFUL, FAIR, BOLD], 0.05, 0.95) == "fair"
     assert choose([BOLD], 0.05, 0.95) is None
     assert choose([CAREFUL, FAIR, BOLD], 0.2, 0.95) == "bold"
-
-
-def test_of_equally_cheap_ones_the_one_that_was_wrong_least_often_is_chosen() -> None:
     twin = toy("twin", 5.0, wrong=3)
     assert choose([FAIR, twin], 0.05, 0.95) == choose([twin, FAIR], 0.05, 0.95) == "twin"
     assert choose([FAIR, toy("copy", 5.0, wrong=8)], 0.05, 0.95) == "fair"
@@ -544,17 +541,13 @@ def test_members_of_a_stratum_are_drawn_equally_often() -> None:
     assert ((firsts[4:] - 500) ** 2 / 500).sum() < 25.7  # the 99.99 % point of chi-square with 5 degrees of freedom
 
 
-def test_draws_are_a_permutation_that_depends_on_seed_and_digest() -> None:
+def test_draws_are_fair_permutations_by_seed_and_digest() -> None:
     whole = draw_order(100, 1, digest="sha256:0123")
     assert sorted(whole) == list(range(100))
     assert draw_order(100, 1, digest="sha256:0123", count=7) == whole[:7]
     assert draw_order(100, 2, digest="sha256:0123") != whole
     assert draw_order(100, 1, digest="other") != whole
-
-
-def test_draws_are_fair() -> None:
-    """Each of ten items is drawn first about equally often over seeds (chi-square below its 99.99 %
-    point, 33.7).
-    """
+    # Each of ten items is drawn first about equally often over seeds (chi-square below its 99.99
+    # % point, 33.7).
     firsts = np.bincount([draw_order(10, seed, digest="sha256:0123", count=1)[0] for seed in range(4000)], minlength=10)
     assert ((firsts - 400) ** 2 / 400).sum() < 33.7

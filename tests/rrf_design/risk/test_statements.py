@@ -143,15 +143,12 @@ def test_blocks_of_counts_in_a_large_population_stay_on_the_safe_side() -> None:
     assert blocks <= 1.05 * fresh
 
 
-def test_a_known_number_delivered_is_used() -> None:
+def test_known_numbers_delivered_are_used_and_none_proves_nothing() -> None:
     limit = Limit.of(0.05)
     scope = Scope(Statement.REST, 100, 1000)
     assert evidence(limit, scope, 80, 0, delivers=700).claim.value < 0.05
     with pytest.raises(InputError, match="can't be proven while their number is unknown"):
         evidence(limit, scope, 80, 0)
-
-
-def test_nothing_delivered_proves_nothing() -> None:
     assert evidence(Limit.of(0.5), Scope(Statement.FRESH, 10), 0, 0).claim.value == 1.0
 
 
@@ -278,15 +275,12 @@ def test_pilot_size_follows_the_rule_of_thumb_and_never_exceeds_the_data() -> No
     assert pilot_size(20, 0.01) == 20
 
 
-def test_no_pilot_pays_for_a_small_risk_on_a_small_data_set() -> None:
+def test_a_pilot_pays_where_data_are_many_and_the_risk_is_not_tiny() -> None:
     found = forecast([100, 200, 400], 0.01, 0.95, population=1319, check=30, panel=25, prospects=PROSPECTS)
     assert [f.allowed_wrong for f in found] == [-1, -1, 0]
     assert not any(f.pays for f in found)
     # Below 299 labels nothing can be proven: not even the bound is below checking everything.
     assert [f.possible for f in found] == [False, False, True]
-
-
-def test_a_pilot_pays_where_data_are_many_and_the_risk_is_not_tiny() -> None:
     small, large = forecast([100, 400], 0.05, 0.95, population=20_000, check=30, panel=25, prospects=PROSPECTS)
     assert small.pays
     assert large.pays
@@ -335,16 +329,10 @@ def test_a_share_is_the_decimal_that_was_written(value: float) -> None:
     assert share(value, "confidence") == Fraction(19, 20)
 
 
-def test_zero_is_a_share_where_it_may_be() -> None:
+def test_arguments_may_be_of_any_equal_kind() -> None:
     assert share(0, "risk", zero=True) == 0
-
-
-def test_a_whole_number_may_be_of_any_kind_that_equals_one() -> None:
     assert whole(3.0, "labels") == 3
     assert whole(Fraction(6, 2), "labels", least=3, most=3) == 3
-
-
-def test_a_name_chooses_a_member_and_a_member_itself() -> None:
     assert choice(Among, "all", "among") is Among.ALL
     assert choice(Gate, Gate.LEAD, "gate") is Gate.LEAD
 

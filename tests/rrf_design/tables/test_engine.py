@@ -275,11 +275,16 @@ def test_an_unknown_price_is_unknown() -> None:
     assert listed_price("embedded") == listed_price("gguf:x.gguf")
 
 
-def test_somebody_must_be_asked() -> None:
+def test_somebody_must_be_asked_and_impossible_plans_are_refused() -> None:
     recipe = {key: value for key, value in RECIPE_ESTIMATES.items() if key != "models"}
     with pytest.raises(InputError, match="names no model"):
         rrf.estimate(rrf.dataset(recipe, TABLE_ESTIMATES))
     assert rrf.estimate(rrf.dataset(recipe, TABLE_ESTIMATES), "embedded").money.most == 0.0
+    items = rrf.dataset(RECIPE_PLANS, table(3))
+    with pytest.raises(InputError, match="budget: must be a number"):
+        plan_dataset(items, budget=-1.0)
+    with pytest.raises(InputError, match="method does not go with one budget"):
+        plan_dataset(items, budget=1.0, method="greedy")
 
 
 RECIPE_PLANS = {
@@ -333,14 +338,6 @@ def test_its_document() -> None:
     assert len(found.to_frame()) == 6
     assert "items reach the goal" in repr(found)
     assert found.sentence() in found._repr_html_()
-
-
-def test_what_can_not_be() -> None:
-    items = rrf.dataset(RECIPE_PLANS, table(3))
-    with pytest.raises(InputError, match="budget: must be a number"):
-        plan_dataset(items, budget=-1.0)
-    with pytest.raises(InputError, match="method does not go with one budget"):
-        plan_dataset(items, budget=1.0, method="greedy")
 
 
 def test_one_budget_buys_repeats_where_they_are_on_sale() -> None:

@@ -119,14 +119,11 @@ def test_sparse_graph_in_the_hundreds(nodes, dim, k):
     assert np.linalg.norm(found.error - e) < 0.1
 
 
-def test_limit_says_that_the_list_is_cut():
+def test_limits_cut_the_list_and_are_never_complete() -> None:
     found = decode_support(np.ones((1, 30)), syndrome=[1.0], k=1, limit=4)
     assert len(found.explanations) == 4
     assert not found.complete
     assert not found.unique
-
-
-def test_time_limit_is_never_complete():
     rng = np.random.default_rng(0)
     found = decode_support(rng.normal(size=(60, 60)), syndrome=rng.normal(size=60), k=4, time_limit=0.0)
     assert not found.complete

@@ -186,15 +186,12 @@ def test_sets_not_definite_are_handed_back_and_too_many_given_up() -> None:
     assert tabulate(arrays, 3, sets - 1).broken.tolist() == [-1]
 
 
-def test_the_last_pivot_is_what_elimination_leaves() -> None:
+def test_pivots_are_what_elimination_or_rationals_leave() -> None:
     matrix = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 1.0]])
     for last in range(3):
         exact = 1.0 / np.linalg.inv(matrix)[last, last]
         assert last_pivot(matrix, 3, last, np.zeros((3, 3))) == pytest.approx(exact, rel=1e-11)
     assert last_pivot(matrix - 2.5 * np.eye(3), 3, 0, np.zeros((3, 3))) == 0.0
-
-
-def test_a_singular_matrix_is_settled_by_rationals() -> None:
     columns = np.array([[1.0, 1.0], [0.0, 0.0]])
     assert definiteness(columns, floor=0.0) is ProofOutcome.PROVED
     assert definiteness(columns, floor=1e-300) is ProofOutcome.REFUTED

@@ -185,11 +185,15 @@ def test_a_percentage_is_rounded_upwards() -> None:
     ]
 
 
-def test_a_unit_is_wrong_when_one_of_its_nodes_is() -> None:
+def test_a_unit_is_wrong_with_its_nodes_and_other_units_are_another_claim() -> None:
     wrong = {"a": "101", "b": "100", "c": "001"}
     assert failures(wrong, [["a"], ["b"], ["c"]], 1, 3) == 2
     assert failures(wrong, [["a", "b"], ["c"]], 1, 3) == 1
     assert failures(wrong, [["a", "b", "c"]], 0, 3) == 2
+    with pytest.raises(Refused):
+        check_pilot(HONEST, NODES, None, 0)
+    with pytest.raises(Refused):
+        check_pilot(HONEST, NODES, [["a", "b"], ["c"]], 1)
 
 
 def test_the_draw_depends_on_everything_and_on_its_order() -> None:
@@ -241,13 +245,6 @@ HONEST = section()
 def test_forgeries_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(Refused, match=message):
         check_pilot({**HONEST, **changes}, NODES, None, 1)
-
-
-def test_another_k_or_other_units_are_another_claim() -> None:
-    with pytest.raises(Refused):
-        check_pilot(HONEST, NODES, None, 0)
-    with pytest.raises(Refused):
-        check_pilot(HONEST, NODES, [["a", "b"], ["c"]], 1)
 
 
 def lists() -> dict[str, Any]:
@@ -329,14 +326,12 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         load_record(tmp_path / "other.npz")
 
 
-def test_plain() -> None:
+def test_claims_in_plain_words_name_what_they_rest_on() -> None:
     document = certify(triangle(), ["fix"]).document
     assert document["assumptions"][0] == "At most 1 of the 4 answers are wrong."
     assert any(line.startswith("The noise of all rows together is at most") for line in document["assumptions"])
-
-
-def test_information_is_named() -> None:
     assert all(name in ON_TRUST for name in INFORMATION)
+    assert set(CONSEQUENCE) == set(Regime)
 
 
 @pytest.mark.parametrize(
@@ -414,10 +409,6 @@ def test_another_sentence_is_refused(section: str | None, key: str, value: Any, 
 )
 def test_regime(finding: Finding, expected: Regime) -> None:
     assert regime_of(finding) is expected
-
-
-def test_every_regime_has_its_consequence() -> None:
-    assert set(CONSEQUENCE) == set(Regime)
 
 
 def walked(steps_document: dict[str, Any]) -> tuple[list[Check], str]:

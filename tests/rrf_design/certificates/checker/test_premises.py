@@ -268,8 +268,15 @@ def test_simulated_gaussian_noise_stays_inside_as_often_as_promised() -> None:
     assert abs(inside - 0.9) < 0.01
 
 
-def test_no_rows_no_noise() -> None:
+def test_no_rows_no_noise_and_tolerances_apart() -> None:
     assert radius(NoiseKind.CHI, sigma=1.0, rows=0, confidence=0.9) == 0.0
+    found = section(tolerances=Tolerances(1.0, 2.0, 1.0, 3.0), tail=Tail(0.2, 0.05))
+    assert found["tolerances"]["bound"] == pytest.approx(10.0)
+    assert found["tail"]["bound"] == pytest.approx(0.2 + 2 * 0.15 / 0.5)
+    with pytest.raises(InputError, match="relation_truth"):
+        Tolerances(-1.0, 0.0, 0.0, 0.0)
+    with pytest.raises(InputError, match="tail"):
+        Tail(float("nan"), 0.0)
 
 
 @pytest.mark.parametrize(("sigma", "confidence"), [(-1.0, 0.9), (float("nan"), 0.9), (1.0, 1.0), (1.0, 0.0)])
@@ -321,19 +328,6 @@ def test_uncertainty_multiplies_the_field() -> None:
     both = section(UNSURE, field=FieldBound(amplitude=10.0, norms={"n0": 10.0, "n1": 0.0}))
     assert both["spread"] == each["spread"]
     assert section(UNSURE, field=FieldBound(norms={"n0": 10.0}))["spread"] is None
-
-
-def test_separate_tolerances_and_tails() -> None:
-    found = section(tolerances=Tolerances(1.0, 2.0, 1.0, 3.0), tail=Tail(0.2, 0.05))
-    assert found["tolerances"]["bound"] == pytest.approx(10.0)
-    assert found["tail"]["bound"] == pytest.approx(0.2 + 2 * 0.15 / 0.5)
-
-
-def test_negative_tolerances_are_input_errors() -> None:
-    with pytest.raises(InputError, match="relation_truth"):
-        Tolerances(-1.0, 0.0, 0.0, 0.0)
-    with pytest.raises(InputError, match="tail"):
-        Tail(float("nan"), 0.0)
 
 
 def test_where_nothing_is_uncertain_who_touches_what_is_not_worked_out() -> None:

@@ -158,8 +158,16 @@ def test_norms_are_bounded_from_above_and_closely(shape: tuple[int, int, int]) -
     assert (bound <= truth * 1.008).all()
 
 
-def test_norm_of_zero() -> None:
+def test_data_that_does_not_fit_proves_nothing_and_rounding_is_paid_for() -> None:
     assert _norm_up(np.zeros((2, 3, 3))).max() < 1e-200
+    record = make_record(np.eye(3))
+    for weights in (np.ones(2), -np.ones(3), np.array([1.0, np.nan, 1.0])):
+        assert prove_dominance(record, 2, floor=0.5, weights=weights).outcome is ProofOutcome.UNDECIDED
+    assert prove_dual(record, 2, floor=0.5, triangle=np.zeros(5)).outcome is ProofOutcome.UNDECIDED
+    assert prove_dominance(record, 2, floor=2.0, weights=np.ones(3)).outcome is ProofOutcome.UNDECIDED
+    assert positive_definite(np.eye(3), 0.9)
+    assert not positive_definite(np.eye(3), 1.0)
+    assert not positive_definite(np.array([[1.0, 1.0], [1.0, 1.0]]), 0.0)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -194,20 +202,6 @@ def test_the_solvers_values_can_be_proved(seed: int) -> None:
     assert (
         prove_dual(record, 2, floor=strong.estimate * (1 - 1e-6), triangle=strong.data).outcome is ProofOutcome.PROVED
     )
-
-
-def test_data_that_does_not_fit_proves_nothing() -> None:
-    record = make_record(np.eye(3))
-    for weights in (np.ones(2), -np.ones(3), np.array([1.0, np.nan, 1.0])):
-        assert prove_dominance(record, 2, floor=0.5, weights=weights).outcome is ProofOutcome.UNDECIDED
-    assert prove_dual(record, 2, floor=0.5, triangle=np.zeros(5)).outcome is ProofOutcome.UNDECIDED
-    assert prove_dominance(record, 2, floor=2.0, weights=np.ones(3)).outcome is ProofOutcome.UNDECIDED
-
-
-def test_positive_definite_pays_for_its_rounding() -> None:
-    assert positive_definite(np.eye(3), 0.9)
-    assert not positive_definite(np.eye(3), 1.0)
-    assert not positive_definite(np.array([[1.0, 1.0], [1.0, 1.0]]), 0.0)
 
 
 RAISED = 1 + 1e-6
@@ -487,10 +481,15 @@ def judged(*rates: float | None, **settings: Any) -> rrf.Problem:
     )
 
 
-def test_the_margin_is_what_as_many_wrong_judges_leave() -> None:
+def test_what_other_judges_leave_and_assume_is_said() -> None:
     assert judged(0.1, 0.1, 0.1).margin().value == pytest.approx(judged(None).margin().value)
     assert judged(0.2, 0.2, 0.2).margin().value == 0.0  # two of three may be wrong
     assert judged(0.01, 0.01, 0.01).margin().value == pytest.approx(judged(None, None, None).margin().value)
+    left = realised(judged(0.1, 0.1, 0.1), failed=["j0", "j1"], values={})
+    assert left.whole.premise.wrong_checks == 1
+    assert left.whole.premise.suspects == {"j2"}
+    told = rrf.repair(judged(0.01, 0.01), {"x": 7.0, "y": 7.0}).assumes
+    assert "no check with a rate (with probability 0.98" in told
 
 
 @pytest.mark.parametrize("rates", [(0.1, 0.1, 0.1), (0.01, 0.01)])
@@ -524,17 +523,6 @@ def test_no_false_certificate_beyond_the_stated_probability() -> None:
         found = rrf.repair(problem.model_copy(update={"anchors": anchors}), answers)
         wrong += found.verdict == "consistent" and found.repaired["x"] != (7.0,)
     assert wrong <= 0.05 * 300  # fmt: skip
-
-
-def test_as_many_may_be_wrong_when_others_fail() -> None:
-    left = realised(judged(0.1, 0.1, 0.1), failed=["j0", "j1"], values={})
-    assert left.whole.premise.wrong_checks == 1
-    assert left.whole.premise.suspects == {"j2"}
-
-
-def test_what_is_assumed_is_said() -> None:
-    told = rrf.repair(judged(0.01, 0.01), {"x": 7.0, "y": 7.0}).assumes
-    assert "no check with a rate (with probability 0.98" in told
 
 
 @pytest.mark.parametrize(

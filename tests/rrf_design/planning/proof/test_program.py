@@ -218,9 +218,13 @@ def test_one_pool_serves_rising_and_falling_targets():
         assert prover.minimise(target * (1 - 1e-5), least - Fraction(1, 100), None).impossible
 
 
-def test_priced_queries_are_left_to_witness_cuts():
+def test_rows_say_what_must_not_be_bought_and_queries_are_left_out() -> None:
     assert applies(Evaluator(random_problem(1)))
     assert not applies(Evaluator(random_problem(1, features=("nodes",))))
+    prover = RobustProver(Evaluator(random_problem(62, features=("radii",), blocks=8), objective="robust"), Order())
+    best = best_within(designs_of(prover.evaluator.problem, prover.evaluator), 12.0)
+    assert prover.settle(best * 1.01, exact(12.0), hint=prover.evaluator.market.empty()).impossible
+    assert any((side.coefficients < 0).any() for side in prover.hulls.sides)
 
 
 def designs_of(problem, evaluator):
@@ -260,13 +264,6 @@ def test_planted_designs_are_never_refuted_of_robust_prover(seed, k):
                         assert side.coefficients @ bought[side.blocks] >= side.bound(threshold**2)
         assert prover.settle(best * (1 + 1e-6), exact(budget), hint=evaluator.market.empty()).impossible
     assert asked
-
-
-def test_rows_say_what_must_not_be_bought():
-    prover = RobustProver(Evaluator(random_problem(62, features=("radii",), blocks=8), objective="robust"), Order())
-    best = best_within(designs_of(prover.evaluator.problem, prover.evaluator), 12.0)
-    assert prover.settle(best * 1.01, exact(12.0), hint=prover.evaluator.market.empty()).impossible
-    assert any((side.coefficients < 0).any() for side in prover.hulls.sides)
 
 
 @pytest.mark.parametrize(
