@@ -521,3 +521,29 @@ def test_refusals() -> None:
     )
     with pytest.raises(rrf.InputError, match="13 purchases are on sale, and all selections of at most 11"):
         _joint_designs(many)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_plan_that_a_limit_may_end_says_nothing_false(seed):
+    """Whatever it came to: an admissible design with its own margin, and bounds that hold."""
+    rng = np.random.default_rng(seed)
+    features = tuple(name for name in ("dims", "nodes", "noise", "links", "rules", "tiers") if rng.random() < 0.5)
+    problem = random_problem(seed, features=features, nodes=4, blocks=5, k=int(rng.integers(1, 3)))
+    designs = {frozenset(names): (cost, value) for cost, value, names in all_designs(problem)}
+    budget, target = float(rng.choice([3.0, 5.0])), float(rng.choice([0.05, 0.4]))
+    affordable = [value for cost, value in designs.values() if cost <= budget]
+    reaching = [cost for cost, value in designs.values() if value >= target * (1 - 1e-9)]
+    if not affordable:
+        with pytest.raises(BudgetError):
+            plan(problem, budget=budget, time_limit=0.2)
+    else:
+        best = plan(problem, budget=budget, time_limit=0.2)
+        assert float(designs[frozenset(best.selected)][0]) == best.cost <= budget
+        assert best.gamma == pytest.approx(designs[frozenset(best.selected)][1], abs=1e-9)
+        assert best.upper_bound >= max(affordable) * (1 - 1e-9)
+        assert best.status != "optimal" or best.gamma >= max(affordable) * (1 - 1e-5) - 1e-9
+    cheapest = plan(problem, target=target, time_limit=0.2)
+    if cheapest.status == "infeasible":
+        assert not reaching
+    elif cheapest.status == "optimal":
+        assert cheapest.cost == float(min(reaching))
