@@ -70,25 +70,19 @@ def with_room(problem: Problem) -> Problem:
 
 
 def _reads_classes(spec: str | Mapping[str, Any]) -> bool:
-    return _named(spec) if isinstance(spec, str) else _named(str(spec.get("name", ""))) or _of(spec)
+    return _named(spec) if isinstance(spec, str) else _named(str(spec.get("name", ""))) or _has_classes(dict(spec))
 
 
 @lru_cache(maxsize=256)
 def _named(name: str) -> bool:
+    return _has_classes(name)
+
+
+def _has_classes(spec: str | dict[str, Any]) -> bool:
     from rrf_design.errors import InputError
     from rrf_design.responses import parsers
 
     try:
-        return parsers.get(name).dim == 0
+        return parsers.get(spec).dim == 0
     except InputError:  # it needs options, or is unknown, which is said where it is used
-        return False
-
-
-def _of(spec: Mapping[str, Any]) -> bool:
-    from rrf_design.errors import InputError
-    from rrf_design.responses import parsers
-
-    try:
-        return parsers.get(dict(spec)).dim == 0
-    except InputError:
         return False

@@ -8,8 +8,6 @@ together), the witness rule orders.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -19,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.acquisition._purchases import Buys, Settlement, purchase_id
 from rrf_design.acquisition._selection import Position
 from rrf_design.acquisition.sources.stated import Person
-from rrf_design.documents import csv_rows, loads, text_lines, write_text
+from rrf_design.documents import csv_rows, loads, text_lines, write_rows
 from rrf_design.errors import InputError
 from rrf_design.responses.parsers import check_review
-from rrf_design.texts import json_text, sheet_text, showable
 from rrf_design.verdict import Verdict, dispute
 
 if TYPE_CHECKING:
@@ -81,19 +78,10 @@ def write_queue(path: str | os.PathLike[str], reviews: list[dict[str, Any]]) -> 
 
     What was filled in there and is still open stays: nobody has read it back yet.
     """
-    form = _form(path)
+    _form(path)
     there = {row.get("id"): row.get("value") for _, row in _rows(Path(path))} if Path(path).is_file() else {}
     rows = [row | {"value": there.get(row["id"]) or ""} for row in reviews]
-    if form == ".jsonl":
-        write_text(path, "".join(json_text(row) + "\n" for row in rows))
-        return
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        row | {key: sheet_text(showable(row[key])) for key in ("question", "prompt", "model_answer")} for row in rows
-    )
-    write_text(path, text.getvalue())
+    write_rows(path, rows, COLUMNS, words=("question", "prompt", "model_answer"))
 
 
 def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetcher) -> list[Settlement]:

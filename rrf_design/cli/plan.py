@@ -14,6 +14,7 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.planning import Plan
+    from rrf_design.questions import Dataset
     from rrf_design.tables import DatasetPlan
 
 NODES_SHOWN = 6
@@ -92,13 +93,7 @@ def plan_verb(
     if not isinstance(given, Problem):
         if method not in ("auto", "optimal") or explain or jointly:
             raise InputError("--method, --jointly and --explain go with one problem; name an item with --item")
-        with options.on_cluster(cluster):
-            whole = make_plan(given, **call, **effort.means(None, cluster=cluster))
-        if output is not None:
-            write(output, whole.to_json())
-        printer.result(whole.to_json, lambda: describe_items(whole))
-        # Like one problem's: a budget alone asks for the best it can do, and has it.
-        return 0 if whole.reached or (budget is not None and target is None) else 1
+        return _plan_table(given, call, cluster, effort, output, printer)
     options.only_with_tables(cluster=cluster)
     what = "margin" if asked(given, budget, target)[1] is None else "cost"
     seconds = AUTO_SECONDS if effort.time_limit is None and method == "auto" else effort.time_limit
@@ -110,6 +105,26 @@ def plan_verb(
         printer.note(f"written to {output}")
     printer.result(lambda: to_document(result), lambda: describe(result, explain=explain))
     return 0 if result.met else 1
+
+
+def _plan_table(
+    given: Dataset,
+    call: dict[str, Any],
+    cluster: str | None,
+    effort: options.Work,
+    output: Path | None,
+    printer: Printer,
+) -> int:
+    """One budget over all items of a table, or the goal for each."""
+    from rrf_design.planning import plan as make_plan
+
+    with options.on_cluster(cluster):
+        whole = make_plan(given, **call, **effort.means(None, cluster=cluster))
+    if output is not None:
+        write(output, whole.to_json())
+    printer.result(whole.to_json, lambda: describe_items(whole))
+    # Like one problem's: a budget alone asks for the best it can do, and has it.
+    return 0 if whole.reached or (call["budget"] is not None and call["target"] is None) else 1
 
 
 def describe_items(result: DatasetPlan) -> None:

@@ -7,19 +7,17 @@ so that nobody is led.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rrf_design.documents import write_text
+from rrf_design.documents import write_rows
 from rrf_design.errors import InputError
 from rrf_design.problem import Problem
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.responses.parsers import check_review
-from rrf_design.texts import from_sheet, json_text, sheet_text, showable
+from rrf_design.texts import from_sheet
 
 COLUMNS = ("id", "question", "text", "value")
 WORDS = ("question", "text")
@@ -34,23 +32,12 @@ def write_reviews(path: str | os.PathLike[str], rows: Iterable[tuple[str, str, s
     What people wrote into the file stays: values, columns of their own, and items that are not
     asked about any more.
     """
-    form = check_review_file(path)
+    check_review_file(path)
     there = _filled(path) if Path(path).is_file() else {}
     asked = [{"id": name, "question": question, "text": text} for name, question, text in rows]
     entries: list[dict[str, Any]] = [{**there.pop(e["id"], {"value": ""}), **e} for e in asked]
     entries += there.values()
-    if form == ".jsonl":
-        write_text(path, "".join(json_text(entry) + "\n" for entry in entries))
-    else:
-        text = io.StringIO()
-        columns = dict.fromkeys((*COLUMNS, *(key for entry in entries for key in entry)))
-        writer = csv.DictWriter(text, list(columns), lineterminator="\n", restval="")
-        writer.writeheader()
-        writer.writerows(
-            {key: sheet_text(showable(str(value))) if key in WORDS else value for key, value in e.items()}
-            for e in entries
-        )
-        write_text(path, text.getvalue())
+    write_rows(path, entries, dict.fromkeys((*COLUMNS, *(key for entry in entries for key in entry))), words=WORDS)
     return len(asked)
 
 
