@@ -17,21 +17,27 @@ The statistics are `rrf_design.risk`, which knows nothing of any of this.
 
 from __future__ import annotations
 
-from rrf_design.checker.promises import prove_audit, prove_policy
-from rrf_design.promises._delivery_forecast import forecast_delivery
-from rrf_design.promises._pilot import Pilot, pilot, pilot_settings
-from rrf_design.promises._pilot_analysis import PilotResult, gold_truths, run_pilot
-from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, plan_pilot
-from rrf_design.promises._play import play
-from rrf_design.promises._sheets import AnswerSheet, read_sheet
-from rrf_design.promises._truths import GoldRule, Truth
-from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
-from rrf_design.promises.buying import LiveModels
-from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, money, read_cells
-from rrf_design.promises.forecast import forecast_pilot
-from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
-from rrf_design.promises.policy_document import policy_document
-from rrf_design.promises.running import PolicyRun, run_policy
+from typing import TYPE_CHECKING
+
+from rrf_design._lazy import lazy_names
+
+_HOME = {
+    "rrf_design.checker.promises": "prove_audit prove_policy",
+    "rrf_design.promises._delivery_forecast": "forecast_delivery",
+    "rrf_design.promises._pilot": "Pilot pilot pilot_settings",
+    "rrf_design.promises._pilot_analysis": "PilotResult gold_truths run_pilot",
+    "rrf_design.promises._pilot_design": "PilotPlan PilotSettings plan_pilot",
+    "rrf_design.promises._play": "play",
+    "rrf_design.promises._sheets": "AnswerSheet read_sheet",
+    "rrf_design.promises._truths": "GoldRule Truth",
+    "rrf_design.promises.audits": "Audit audit audit_document draw_audit read_delivered",
+    "rrf_design.promises.buying": "LiveModels",
+    "rrf_design.promises.delivery": "DeliverySession Look TestedDelivery answered deliver money read_cells",
+    "rrf_design.promises.forecast": "forecast_pilot",
+    "rrf_design.promises.policies": "CHECK_EVERYTHING LadderPolicy",
+    "rrf_design.promises.policy_document": "policy_document",
+    "rrf_design.promises.running": "PolicyRun run_policy",
+}
 
 __all__ = [
     "CHECK_EVERYTHING",
@@ -71,3 +77,22 @@ __all__ = [
     "run_pilot",
     "run_policy",
 ]
+
+if TYPE_CHECKING:
+    from rrf_design.checker.promises import prove_audit, prove_policy
+    from rrf_design.promises._delivery_forecast import forecast_delivery
+    from rrf_design.promises._pilot import Pilot, pilot, pilot_settings
+    from rrf_design.promises._pilot_analysis import PilotResult, gold_truths, run_pilot
+    from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, plan_pilot
+    from rrf_design.promises._play import play
+    from rrf_design.promises._sheets import AnswerSheet, read_sheet
+    from rrf_design.promises._truths import GoldRule, Truth
+    from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
+    from rrf_design.promises.buying import LiveModels
+    from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, money, read_cells
+    from rrf_design.promises.forecast import forecast_pilot
+    from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
+    from rrf_design.promises.policy_document import policy_document
+    from rrf_design.promises.running import PolicyRun, run_policy
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)
