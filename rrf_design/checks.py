@@ -222,6 +222,14 @@ def decisive_checks(problem: Problem, *, without: Collection[str] = ()) -> list[
     return cheapest_first(found)
 
 
+def machine_deciding(problem: Problem, *, without: Collection[str] = ()) -> list[Anchor]:
+    """Of these the ones that leave nothing to be assumed of answers and ask no person: tests,
+    calculators, values of the row; the cheapest first.
+    """
+    found = decisive_checks(problem, without=without)
+    return [one for one in found if not is_person(one) and decided_verdict(one) is Verdict.CHECKED]
+
+
 def cheapest_first(anchors: Iterable[Anchor]) -> list[Anchor]:
     """Machines before people, then by the declared price of each alone; what several cost together
     is the market's matter.

@@ -94,7 +94,10 @@ def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> di
     node = sole_delivered(design.problem, _bought(state))
     if Verdict(found["verdict"]) is Verdict.CHECKED or node is None:
         return found
-    for anchor in design.problem.anchors:
+    settled = Verdict(found["verdict"]).passes
+    for anchor in sorted(design.problem.anchors, key=lambda anchor: decided_verdict(anchor).rank):
+        if settled and decided_verdict(anchor) is not Verdict.CHECKED:
+            return found
         entry = state.settled.get(anchor.id)
         if entry is None or not entry.ok or entry.value is None:
             continue
@@ -104,7 +107,7 @@ def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> di
             told = _decided(design.problem, found, node, entry.value, within, f"{anchor.id} states the value")
             told |= {"verdict": decided_verdict(anchor).value, "assumes": decided_premise(anchor, within)}
             return told | {"support": wrong, "decided_by": anchor.id}
-    return _by_quorum(design, state, found, node)
+    return found if settled else _by_quorum(design, state, found, node)
 
 
 def stated(design: Candidates, state: ItemState) -> dict[str, tuple[float, ...]]:

@@ -11,17 +11,18 @@ is the largest number of goals reached, and money is never spread so thin that n
 While there are such fields the others wait; afterwards what is left goes to whatever sees most of
 its witness per cost.
 
-Triage: what is checked or consistent is left alone. What is missing or unread is asked for, where
-that can bring an item to its goal; what is disputed can't be helped by more questions and goes to a
-check that decides it, or where checks may be wrong to as many as can't all be. Machines come before
-people, and among equals what costs least to settle comes first, then what is surely wrong, then
-what disagrees most, as far as answers say so: the order of the file comes last.
+Triage (`_triage`): what is missing or unread is asked for, where that can bring an item to its
+goal; what is disputed can't be helped by more questions and goes to a check that decides it, or
+where checks may be wrong to as many as can't all be. Machines come before people, and among equals
+what costs least to settle comes first, then what is surely wrong, then what disagrees most, as far
+as answers say so: the order of the file comes last. What is left then checks what is only
+consistent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isfinite
@@ -29,7 +30,7 @@ from typing import Any
 
 from rrf_design._margin import DesignMargin
 from rrf_design.acquisition._candidates import Candidates, PricedOffer
-from rrf_design.acquisition._concluding import repaired, stated
+from rrf_design.acquisition._concluding import repaired
 from rrf_design.acquisition._ledger import Ledger
 from rrf_design.acquisition._purchases import Buys
 from rrf_design.acquisition._selection import (
@@ -40,27 +41,21 @@ from rrf_design.acquisition._selection import (
     remade_schedules,
     score_of,
 )
-from rrf_design.acquisition._state import ItemState, RunState
+from rrf_design.acquisition._state import RunState
+from rrf_design.acquisition._triage import NextPurchase, admitted, remedy_of, spare_check, spared
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 from rrf_design.acquisition.stopping import Because, Stop, View, between_rounds, for_triage
-from rrf_design.blocks import Anchor
 from rrf_design.checks import (
-    cheapest_first,
     decides,
-    decisive_checks,
-    delivered_node,
-    is_person,
-    quorum,
     sole_delivered,
-    suspect_statements,
 )
 from rrf_design.design import standing_of
 from rrf_design.errors import InputError
 from rrf_design.goal import CERTAIN
 from rrf_design.market import exact
 from rrf_design.problem import Problem
-from rrf_design.verdict import Verdict, dispute
+from rrf_design.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,84 +97,6 @@ def share(proposals: Mapping[str, _Proposal], left: Fraction | None) -> dict[str
         if fitting:
             chosen[item] = tuple(fitting)
     return chosen
-
-
-@dataclass(frozen=True, slots=True)
-class _Remedy:
-    """Triage: what an open item buys next, and what settling it costs in all."""
-
-    names: tuple[str, ...]
-    settling: Fraction
-    person: bool
-    trouble: tuple[int, float, int] = (0, 0.0, 0)
-    """The kind of trouble and its size, in the order of disputes (`rrf_design.verdict.dispute`)."""
-
-    @property
-    def urgency(self) -> tuple[Any, ...]:
-        """Smaller is more urgent: cost of settling, then the trouble."""
-        return self.settling, self.trouble
-
-
-def _remedy_of(design: Candidates, state: ItemState, repair: Mapping[str, Any]) -> _Remedy | None:
-    """The next purchase of an open item; None where nothing on sale helps."""
-    verdict = Verdict(repair["verdict"])
-    # Where k allows for so many wrong answers that everything fits, those that the explanation
-    # found calls wrong still tell a dispute.
-    trouble = dispute(verdict, float(repair.get("residual") or 0.0), len(repair.get("support") or ()))
-    held, failed = state.held.union(state.pending), state.failed
-    people = {anchor.id for anchor in design.problem.anchors if is_person(anchor)} - held
-    if verdict is not Verdict.CONTRADICTED:
-        there = Position(design, held, failed | people)
-        settling = there.cost_of_goal()
-        offer = there.next_offer(most=None) if settling else None
-        if offer is not None and settling is not None:
-            return _Remedy(offer.names, settling, False, trouble)
-    for anchor in decisive_checks(design.problem, without={*held, *failed}):
-        return _Remedy((anchor.id,), design.price([anchor.id], held), is_person(anchor), trouble)
-    if state.pending:
-        return None
-    if chosen := _missing_to_quorum(design, state):
-        names = tuple(anchor.id for anchor in chosen)
-        return _Remedy(names, design.price(names, held), any(map(is_person, chosen)), trouble)
-    if verdict is Verdict.CONTRADICTED:
-        return None
-    offer = Position(design, held, failed).next_offer(most=None)  # people whose check is evidence like any other
-    return None if offer is None else _Remedy(offer.names, offer.price, True, trouble)
-
-
-def _missing_to_quorum(design: Candidates, state: ItemState) -> Sequence[Anchor]:
-    """The checks that would decide an item although each may be wrong: as many more as must agree;
-    none where too few are left.
-    """
-    held = state.held.union(state.failed)
-    node = sole_delivered(design.problem, held)
-    if node is None:
-        return ()
-    listed = suspect_statements(design.problem, node, held=held)
-    said = stated(design, state)
-    largest = max(Counter(said[anchor.id] for anchor in listed if anchor.id in said).values(), default=0)
-    left = cheapest_first([a for a in listed if a.id not in held.union(said) and not a.owned])
-    for missing in range(1, len(left) + 1):  # each of them may raise how many may be wrong
-        if largest + missing >= quorum(design.problem, {*held, *(a.id for a in left[:missing])}):
-            return left[:missing]
-    return ()
-
-
-def admitted(remedies: Mapping[str, _Remedy], left: Fraction | None) -> dict[str, _Remedy]:
-    """Who buys in this wave: machines first, and as many as the money settles, the most urgent
-    first.
-    """
-    for person in (False, True):
-        found: dict[str, _Remedy] = {}
-        promised = Fraction(0)
-        asking = {item: remedy for item, remedy in remedies.items() if remedy.person is person}
-        for item, remedy in sorted(asking.items(), key=lambda entry: entry[1].urgency):
-            if left is None or promised + remedy.settling <= left:
-                promised += remedy.settling
-                found[item] = remedy
-        if found:
-            return found
-    return {}
 
 
 def _why_settled(repair: Mapping[str, Any]) -> str:
@@ -292,9 +209,11 @@ class Decider:
         return found, short
 
     def check(self, item: str, *, planned: bool) -> Stop | None:
-        """The first stopping rule that fires; in triage, that the item is checked or consistent."""
+        """The first stopping rule that fires; in triage, that the item is checked, or consistent
+        and nothing affordable checks it.
+        """
         if self.triage and Verdict(self.repair(item)["verdict"]).passes:
-            return Stop(Because.TARGET, _why_settled(self.repair(item)))
+            return None if self._spare_check(item) else Stop(Because.TARGET, _why_settled(self.repair(item)))
         return self._rule.check(self._view(item, planned=planned))
 
     def round(self, item: str, names: list[str]) -> Event:
@@ -364,33 +283,22 @@ class Decider:
         )
         return Stop(Because.SCHEDULE, f"all that was planned is bought{detail}")
 
-    def _remedy(self, item: str) -> _Remedy | None:
-        """The next purchase of an item; of several fields that of the one whose settling is most
-        urgent, and all the people who would settle one at once.
+    def _remedy(self, item: str) -> NextPurchase | None:
+        return remedy_of(self.designs[item], self.state.items[item], self.repair(item))
+
+    def _spare_check(self, item: str) -> NextPurchase | None:
+        """A machine check of an item that is only consistent. Without a budget nobody said that
+        there is money to spare: only what is free is bought.
         """
-        design, state, repair = self.designs[item], self.state.items[item], self.repair(item)
-        fields = repair.get("fields")
-        if fields is None:
-            return _remedy_of(design, state, repair)
-        found = []
-        for one in design.fields:
-            document = fields[delivered_node(one.problem)]
-            remedy = None if Verdict(document["verdict"]).passes else _remedy_of(one, state, document)
-            if remedy is not None:
-                found.append(remedy)
-        if not found:
-            return None
-        first = min(found, key=lambda remedy: (remedy.person, remedy.urgency))
-        together = found if first.person else [first]
-        nodes, held = design.problem.node_by_id, state.held.union(state.pending)
-        names = dict.fromkeys(
-            design.problem.asked_as(name) if name in nodes else name for remedy in together for name in remedy.names
+        return spare_check(
+            self.designs[item], self.state.items[item], self.repair(item), self.ledger.left or Fraction(0)
         )
-        settling = design.price(names, held) if first.person else first.settling
-        return replace(first, names=tuple(name for name in names if name not in held), settling=settling)
 
     def _undecided(self, item: str) -> Stop:
-        """Triage: why an item ends neither checked nor consistent."""
+        """Triage: why an item ends for which nothing more is bought."""
+        if Verdict(self.repair(item)["verdict"]).passes:
+            later = self._spare_check(item) is not None  # money is kept for questions that were not asked yet
+            return Stop(Because.TARGET, _why_settled(self.repair(item)), again=later)
         verdict, remedy = self.repair(item)["verdict"], self._remedy(item)
         if remedy is not None:
             detail = f"{verdict}; settling it costs {float(remedy.settling):g}, which is not left"
@@ -408,8 +316,18 @@ class Decider:
     def _triaged(self, items: Collection[str]) -> list[Event]:
         """Triage: who buys what in this wave, over all items that are still open."""
         open_items = [item for item in items if not self.state.items[item].pending]
-        remedies = {item: remedy for item in open_items if (remedy := self._remedy(item)) is not None}
-        return [self._chosen(item, one.names) for item, one in admitted(remedies, self.ledger.left).items()]
+        unsettled = [item for item in open_items if not Verdict(self.repair(item)["verdict"]).passes]
+        remedies = {item: remedy for item in unsettled if (remedy := self._remedy(item)) is not None}
+        chosen = admitted(remedies, self.ledger.left)
+        # What is open is settled as far as it can be: what is left makes sure of the rest.
+        if not chosen and not any(map(self._unasked, self.designs)):
+            spare = {item: self._spare_check(item) for item in open_items if item not in remedies}
+            chosen = spared({item: check for item, check in spare.items() if check is not None}, self.ledger.left)
+        return [self._chosen(item, one.names) for item, one in chosen.items()]
+
+    def _unasked(self, item: str) -> bool:
+        """Whether a question that is always asked is still to be paid for."""
+        return not self.state.items[item].settled.keys() >= set(self.designs[item].questions)
 
     def _empty(self, item: str) -> Stop:
         state, design = self.state.items[item], self.designs[item]

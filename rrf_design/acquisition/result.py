@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -19,12 +20,15 @@ from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.journal import Journal, Kind
 from rrf_design.acquisition.stopping import Because
+from rrf_design.checks import decisive_checks, delivered_node, is_person, machine_deciding
 from rrf_design.derive import realised
 from rrf_design.design import standing_of
 from rrf_design.documents import in_todays_words, sealed
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
+from rrf_design.market import exact
 from rrf_design.problem import Problem
+from rrf_design.texts import digits
 from rrf_design.verdict import Verdict, counted, worst
 
 if TYPE_CHECKING:
@@ -169,6 +173,35 @@ class Acquisition(ShownRows):
     header: Mapping[str, Any]
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What each model of the run was asked for and took: answers, calls, tokens, money."""
+    on_sale: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What would still decide rows that are not checked, by who makes the check (`machine`,
+    `person`): how many `rows`, and the least that one costs (`from`).
+    """
+
+    @property
+    def unspent(self) -> float | None:
+        """What is left of the budget; None without one."""
+        budget = (self.header.get("settings") or {}).get("budget")
+        return None if budget is None else max(0.0, float(exact(budget) - exact(self.spent)))
+
+    @property
+    def money_left(self) -> str:
+        """What was left unspent, and what it could still buy, in a sentence; empty where there is
+        nothing to say.
+        """
+        if [entry.item for entry in self.items] == [""]:
+            return ""  # one problem, no table
+        parts = []
+        for who, entry in self.on_sale.items():
+            what = "a machine check" if who == "machine" else "a person"
+            many = f"{entry['rows']:,.0f} row{'' if entry['rows'] == 1 else 's'}"
+            parts.append(f"{what} would decide {many} more, from {digits(entry['from'])} each")
+        if self.unspent is None:
+            machine = self.on_sale.get("machine")
+            return "" if machine is None else f"Not bought, without a budget: {parts[0]}."
+        if not self.unspent:
+            return ""
+        return f"{digits(self.unspent)} unspent: {'; '.join(parts) or 'nothing on sale decides another row'}."
 
     @property
     def repaired(self) -> Mapping[str, Any] | None:
@@ -213,7 +246,7 @@ class Acquisition(ShownRows):
 
     def to_json(self) -> dict[str, Any]:
         own = [entry.name for entry in fields(self) if entry.name not in ("purchases", "items")]
-        content = {name: _plain(getattr(self, name)) for name in (*own, "verdict", "verdicts", "repaired")}
+        content = {name: _plain(getattr(self, name)) for name in (*own, "verdict", "verdicts", "repaired", "unspent")}
         content |= {name: [entry.to_json() for entry in getattr(self, name)] for name in ("purchases", "items")}
         return sealed("rrf-run", content)
 
@@ -244,7 +277,28 @@ def collect(
         open_reviews=sum(purchase.deferred for purchase in state.pending),
         header=dict(header),
         models={name: used.to_json() for name, used in state.used.items()},
+        on_sale=_still_on_sale(designs, state),
     )
+
+
+def _still_on_sale(designs: Mapping[str, Candidates], run: RunState) -> dict[str, dict[str, float]]:
+    """The checks that would decide rows which nothing has checked."""
+    prices: dict[str, list[Fraction]] = {"machine": [], "person": []}
+    for item, design in designs.items():
+        state, repair = run.items[item], run.results.get(item) or {}
+        gone = {*state.held, *state.failed, *state.pending}
+        least: dict[str, list[Fraction]] = {"machine": [], "person": []}
+        for one in design.fields:
+            document = (repair.get("fields") or {}).get(delivered_node(one.problem), repair)
+            if document.get("verdict") == Verdict.CHECKED:
+                continue
+            machines = machine_deciding(one.problem, without=gone)
+            people = [anchor for anchor in decisive_checks(one.problem, without=gone) if is_person(anchor)]
+            for who, listed in (("machine", machines), ("person", people)):
+                least[who] += [one.price([listed[0].id], state.held)] if listed else []
+        for who, found in least.items():
+            prices[who] += [min(found)] if found else []
+    return {who: {"rows": len(found), "from": float(min(found))} for who, found in prices.items() if found}
 
 
 def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquisition:

@@ -190,6 +190,8 @@ def _dataset(files: list[Path], items: options.Items, outputs: list[Path], respo
 
 def _describe(result: Acquisition, delivery: Delivery) -> None:
     say(f"run {result.run}: spent {result.spent:g}; {result.calls} model calls; {result.open_reviews} open reviews")
+    if result.money_left:
+        say(result.money_left)
     describe_delivery(delivery)
 
 

@@ -18,9 +18,10 @@ import rrf_design as rrf
 from rrf_design.acquisition import acquire, read_run
 from rrf_design.acquisition._candidates import PricedOffer
 from rrf_design.acquisition._concluding import conclude, finished_problem, repaired, stated
-from rrf_design.acquisition._decider import _Proposal, _Remedy, admitted, share
+from rrf_design.acquisition._decider import _Proposal, share
 from rrf_design.acquisition._loop import Acquirer, Mode, Purchase, Settings, Settlement
 from rrf_design.acquisition._purchases import Buys
+from rrf_design.acquisition._triage import NextPurchase, admitted
 from rrf_design.acquisition.settings import header_of, revision, versions
 from rrf_design.acquisition.stopping import Exhausted, Target
 from rrf_design.market import exact
@@ -347,8 +348,8 @@ def test_one_item_that_nobody_can_read_does_not_stop_the_others(tmp_path: Path) 
 
 def remedy(
     settling: int, *, person: bool = False, verdict: Verdict = Verdict.CONTRADICTED, misfit: float = 0.0
-) -> _Remedy:
-    return _Remedy(("x",), Fraction(settling), person, dispute(verdict, misfit, 0))
+) -> NextPurchase:
+    return NextPurchase(("x",), Fraction(settling), person, dispute(verdict, misfit, 0))
 
 
 @pytest.mark.parametrize(
@@ -362,7 +363,7 @@ def remedy(
         ({"a": remedy(7), "b": remedy(3)}, None, ["b", "a"]),
     ],
 )
-def test_who_buys(remedies: dict[str, _Remedy], left: int | None, expected: list[str]) -> None:
+def test_who_buys(remedies: dict[str, NextPurchase], left: int | None, expected: list[str]) -> None:
     assert list(admitted(remedies, None if left is None else Fraction(left))) == expected
 
 
