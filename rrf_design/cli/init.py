@@ -31,6 +31,7 @@ SITUATIONS = {
 """Problem files."""
 RECIPES = {
     "documents": "a table of documents: numbers read in several ways, a clerk for what stays in dispute",
+    "invoices": "a table of documents: net, tax, total, date and vendor of each, from one question",
     "sums": "a table of word problems: scaled and shifted variants, and exact checks",
     "judges": "a table of comparisons: three judges in both orders, and people's labels",
     "programs": "a table of functions to write: several wordings, and tests",

@@ -140,6 +140,7 @@ def measure(
         return Measurement(measure_judges(read_judgements(judgements), confidence=confidence))
     if dataset is None:
         raise InputError("measure: give the data set whose truth is known")
+    dataset.refuse_several("measure")
     if run is None:
         return Measurement(_of_answers(dataset, responses, confidence))
     if isinstance(run, str):

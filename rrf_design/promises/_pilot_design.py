@@ -189,6 +189,7 @@ def settings_of(
     """What the call says, else what [promise] says, else the rule of thumb for the size of a
     pilot.
     """
+    dataset.refuse_several("a tested promise")
     promise = dataset.recipe.promise
     wanted = risk if risk is not None else None if promise is None else promise.risk
     if wanted is None:

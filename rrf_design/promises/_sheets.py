@@ -219,6 +219,7 @@ class AnswerSheet:
 
 def read_sheet(dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, nodes: Sequence[str]) -> AnswerSheet:
     """Every item of the data set with its recorded answers, in the order of the table."""
+    dataset.refuse_several("a tested promise")
     templates: dict[str, PolicyTemplate] = {}
     rows = []
     for item in dataset.items_in_order():

@@ -120,6 +120,8 @@ def audit(
     >>> rrf.audit(path, gold="booked", id_column="no", labels=60).bound
     11
     """
+    if dataset is not None:
+        dataset.refuse_several("an audit")
     known = recipe if recipe is not None or dataset is None else dataset.recipe
     promise = None if known is None else known.promise
     own = GoldRule() if known is None else GoldRule.of(known.data, tolerance=_delta(known.long))

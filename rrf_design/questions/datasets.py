@@ -147,6 +147,15 @@ class Dataset(Mapping[str, Problem]):
         """The delivered nodes, where they are several: fields of one document."""
         return self.recipe.fields
 
+    def refuse_several(self, what: str) -> None:
+        """InputError where several fields are delivered and something speaks of one value a row."""
+        if self.fields:
+            raise InputError(
+                f"{self.recipe.name}: {what} speaks of one value a row, and this recipe delivers {len(self.fields)}"
+                f" ({', '.join(self.fields)}); give it a recipe whose [answer] is one of them. repair and acquire take"
+                " all of them together"
+            )
+
     @cached_property
     def structures(self) -> Mapping[str, ItemClass]:
         """The classes of items that share everything but texts, offsets and values, by key."""

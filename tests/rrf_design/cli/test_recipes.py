@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -235,7 +236,7 @@ DELIVERED: dict[str, dict[str, tuple[Any, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("situation", RECIPES)
+@pytest.mark.parametrize("situation", DELIVERED)
 def test_recorded_answers_are_repaired_without_a_call(situation: str) -> None:
     import rrf_design
 
@@ -489,3 +490,40 @@ def test_a_recipe_may_name_the_file_before_it_is_there(
     assert "rewordings.toml: no such file" in ran.err
     ran = run("reword", "--model", "scripted:s.json")
     assert ran.code == 0
+
+
+def test_the_invoices_of_init_go_from_recorded_answers_to_a_delivered_table(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Five fields, both kinds of equation, and people for what stays open."""
+    from rrf_design.tables import read_reviews
+
+    folder = tmp_path / "invoices"
+    assert run("init", "invoices", "-o", folder).code == 0
+    table = tmp_path / "delivered.csv"
+    run("repair", folder / "rrf.toml", "--responses", folder / "answers.jsonl", "-o", table, "-q")
+    with table.open(newline="") as stream:
+        rows = {row["no"]: row for row in csv.DictReader(stream)}
+    assert [rows["2002"][name] for name in ("net", "tax", "total", "date", "vendor")] == [
+        *("40", "7.6", "47.6", "2024-03-11", "lamp shop")
+    ]
+    assert {no: row["verdict"] for no, row in rows.items()} == {
+        **dict.fromkeys(("2001", "2002"), "consistent"),
+        **{"2003": "incomplete", "2004": "contradicted"},
+    }
+    assert "read.net + read.tax is 142.8, and read.total is 120" in rows["2003"]["total_reason"]
+    data = rrf.dataset(folder / "rrf.toml")
+    right = {("2003", "clerk-total"): "142.80", ("2004", "clerk-vendor"): "Hill Garage"}
+    said = [{"id": no, "check": check, "value": value} for (no, check), value in right.items()]
+    done = rrf.repair(data, folder / "answers.jsonl", reviews=read_reviews(said, data))
+    assert [value.answer for value in done["2004"].values] == [176.12, 148, 28.12, "2024-04-02", "hill garage"]
+    assert done["2003"].values[0].verdict.value == "checked"
+
+
+def test_a_promise_about_several_fields_is_refused_before_anything_is_asked(
+    run: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert run("init", "invoices", "-o", tmp_path / "invoices").code == 0
+    data = rrf.dataset(tmp_path / "invoices" / "rrf.toml")
+    with pytest.raises(rrf.InputError, match="speaks of one value a row, and this recipe delivers 5"):
+        rrf.pilot(data, tmp_path / "invoices" / "answers.jsonl", risk=0.1)
