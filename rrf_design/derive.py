@@ -255,17 +255,46 @@ def field_problems(problem: Problem) -> tuple[Problem, ...]:
     """
     if problem.deliver is None or len(problem.deliver) == 1:
         return (problem,)
-    part = _linked(problem)
+    part = linked_nodes(problem)
     return tuple(_one_field(problem, name, part[name]) for name in problem.deliver)
 
 
-def _linked(problem: Problem) -> dict[str, set[str]]:
-    """By node: the nodes that blocks link it with, however far."""
+def linked_nodes(problem: Problem) -> dict[str, set[str]]:
+    """By node: the nodes that blocks link it with, on sale or owned, however far; blocks that share
+    a weight or noise belong together.
+    """
     part = {node.id: {node.id} for node in problem.nodes}
-    for entry in (*problem.blocks, *problem.nonlinear):
-        together = set().union(*(part[name] for name in entry.nodes))
+    shared: dict[str, set[str]] = {}
+    for block in problem.blocks:
+        shared.setdefault(block.family_name, set()).update(block.nodes)
+    linked = [*shared.values(), *(set(entry.nodes) for entry in (*problem.blocks, *problem.nonlinear))]
+    linked += [{node for name in one.blocks for node in problem.block_by_id[name].nodes} for one in problem.noise]
+    for names in linked:
+        together = set().union(*(part[name] for name in names))
         part.update(dict.fromkeys(together, together))
     return part
+
+
+def part_of(problem: Problem, members: Collection[str]) -> Problem:
+    """The part of a problem that lies on some of its nodes: their blocks with rows, prices and
+    rules, without a budget or a goal for all of it.
+    """
+    nodes = tuple(node for node in problem.nodes if node.id in members)
+    inside = {block.id for block in problem.blocks if set(block.nodes) <= set(members)}
+    marked = any(block.trusted is False for block in problem.blocks)
+    suspect = not marked or any(block.trusted is False and block.id in inside for block in problem.blocks)
+    changed: dict[str, Any] = {
+        "nodes": nodes,
+        "deliver": None if problem.deliver is None else tuple(n for n in problem.deliver if n in set(members)),
+        "relations": tuple(block for block in problem.relations if block.id in inside),
+        "anchors": tuple(block for block in problem.anchors if block.id in inside),
+        "noise": tuple(entry for entry in problem.noise if inside.issuperset(entry.blocks)),
+        "rules": tuple(rule for rule in problem.rules if inside.issuperset(rule.blocks)),
+        "tiers": tuple(tier for tier in problem.tiers if inside.issuperset(tier.blocks)),
+        "wrong_checks": problem.wrong_checks if suspect else 0,
+        **{"budget": None, "target": None},
+    }
+    return problem.model_copy(update=changed)
 
 
 def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) -> Problem:

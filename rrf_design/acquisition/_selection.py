@@ -325,7 +325,7 @@ def _greedy_plan(problem: Problem, *, budget: Fraction | None, goal: Goal) -> Pl
     money = None if budget is None else float(budget)
     asked = problem.model_copy(update={"budget": money, "target": goal.target, "delta": goal.delta})
     try:
-        return plan(asked, method="greedy")
+        return plan(asked, method="greedy", aim="worst")
     except (BudgetError, InputError):  # too little money for any question, or rules that what is left can't keep
         return None
 
@@ -462,7 +462,7 @@ def _planned(design: Candidates, *, budget: float | None, method: str, time_limi
     if planned_margin(asked) is None and not _weighs(asked):
         asked = asked.model_copy(update={"target": None, "delta": None})
     try:
-        found = plan(asked, method=method, time_limit=time_limit)
+        found = plan(asked, method=method, aim="worst", time_limit=time_limit)
     except BudgetError:  # not even one question can be asked: nothing is planned, and the loop says why
         return Schedule(())
     except InputError:

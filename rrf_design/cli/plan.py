@@ -11,6 +11,7 @@ from rrf_design.cli import options
 from rrf_design.cli.output import Printer, say, table
 from rrf_design.documents import write
 from rrf_design.errors import InputError
+from rrf_design.planning.contract import Aim
 
 if TYPE_CHECKING:
     from rrf_design.planning import Plan
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rrf_design.tables import DatasetPlan
 
 NODES_SHOWN = 6
+COMPONENTS_SHOWN = 12
 SYMBOLS = {"gamma": "γ", "gamma_sigma": "γ_Σ", "robust": "γ − η"}
 MEANINGS = {
     "gamma": "rows as they are weighted",
@@ -27,6 +29,7 @@ MEANINGS = {
 PLANNERS = {
     "optimal": "hull rows and witness cuts",
     "witness-cuts": "witness cuts alone",
+    "components": "the best choice for every component",
     "greedy": "the witness greedy",
     "lookahead": "the witness greedy with look-ahead",
     "local": "greedy and exchanges",
@@ -61,6 +64,16 @@ def plan_verb(
     budget: Annotated[float | None, typer.Option("--budget", help="What may be spent.")] = None,
     target: Annotated[float | None, typer.Option("--target", help="The margin to reach, at least cost.")] = None,
     method: Method = "auto",
+    aim: Annotated[
+        str | None,
+        typer.Option(
+            "--aim",
+            help=(
+                "worst (the smallest margin), reached (as many components as possible at the goal) or leximin;"
+                " default: worst, and where money can't raise it reached."
+            ),
+        ),
+    ] = None,
     objective: ObjectiveOption = None,
     k: options.Corruptions = None,
     solver: Solver = "ortools",
@@ -89,7 +102,14 @@ def plan_verb(
     from rrf_design.problem import Problem
 
     given = items.given(file)
-    call: dict[str, Any] = {"budget": budget, "target": target, "k": k, "objective": objective, "seed": items.seed}
+    call: dict[str, Any] = {
+        "budget": budget,
+        "target": target,
+        "k": k,
+        "objective": objective,
+        "aim": aim,
+        "seed": items.seed,
+    }
     if not isinstance(given, Problem):
         if method not in ("auto", "optimal") or explain or jointly:
             raise InputError("--method, --jointly and --explain go with one problem; name an item with --item")
@@ -155,6 +175,12 @@ def describe(result: Plan, *, explain: bool) -> None:
             parts = "; ".join(f"{n}: {', '.join(f'{x:.4g}' for x in part)}" for n, part in step.witness.items())
             reason = f"sees ‖C h‖² = {step.energy:.4g} of h = ({parts})" if parts else "is demanded by a rule"
             say(f"  {step.block} {reason}")
+    if len(result.components) > 1:
+        listed = sorted(result.components, key=lambda one: (not one.cost, one.reached, one.gamma))
+        cells = [(_nodes(o.nodes), f"{o.gamma:.6g}", "yes" if o.reached else "no", f"{o.cost:g}") for o in listed]
+        table("", ["component", "γ then", "at the goal", "cost"], cells[:COMPONENTS_SHOWN], right=[1, 3])
+        if len(cells) > COMPONENTS_SHOWN:
+            say(f"… and {len(cells) - COMPONENTS_SHOWN} more components (--json has them all)")
     say(_verdict(result))
     for text in result.notes:
         say(f"Note: {text}.")
@@ -164,6 +190,9 @@ def headline(result: Plan) -> str:
     """The answer, how sure it is, what was maximised, and who found it."""
     objective = str(result.objective)
     value = f"{SYMBOLS[objective]}_{result.k} = {result.value:.6g}"
+    if result.aim is Aim.REACHED:
+        many = f"{result.value:.0f} of {len(result.components)} components"
+        value = f"{many} at the goal, {SYMBOLS[objective]}_{result.k} = {result.gamma:.6g}"
     spent = f"for {result.cost:g}" + (f" of {result.budget:g}" if result.budget is not None else "")
     goal = "" if result.target is None else f", target {result.target:g}"
     found = PLANNERS.get(result.method, f"the planner {result.method}")
@@ -180,6 +209,14 @@ def _sure(result: Plan) -> str:
 
 def _verdict(result: Plan) -> str:
     left = "" if result.left_over is None else f" {result.left_over:g} is left over."
+    if result.aim is not Aim.WORST:
+        what = "brings more components to the goal, or" if result.aim is Aim.REACHED else "has"
+        better = (
+            f"No design within the budget {what} margins that are larger in leximin order, and none as good costs less"
+        )
+        if str(result.status) == "optimal":
+            return f"{better}: proven, with margins compared to nine digits.{left}"
+        return f"Whether another design does better was not decided.{left}"
     if result.target is not None and result.met:
         if str(result.status) == "optimal":
             return f"No design that reaches the target costs less: proven.{left}"

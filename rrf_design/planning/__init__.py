@@ -11,14 +11,26 @@ from __future__ import annotations
 from rrf_design.planning._frontiers import Frontier, Point, frontier
 from rrf_design.planning._greedy import Pick, Tracked, look
 from rrf_design.planning._outcome import finish, starting_design
-from rrf_design.planning.contract import Objective, Order, Plan, Planner, PlanStatus, Step, read_plan, write_plan
+from rrf_design.planning.contract import (
+    Aim,
+    ComponentShare,
+    Objective,
+    Order,
+    Plan,
+    Planner,
+    PlanStatus,
+    Step,
+    read_plan,
+    write_plan,
+)
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.portfolios import Aim, Portfolio, Share, portfolio
+from rrf_design.planning.portfolios import Portfolio, Share, portfolio
 from rrf_design.planning.registry import PLANNERS, plan, planner
 
 __all__ = [
     "PLANNERS",
     "Aim",
+    "ComponentShare",
     "Evaluator",
     "Frontier",
     "Objective",

@@ -67,6 +67,40 @@ class Objective(StrEnum):
     """
 
 
+class Aim(StrEnum):
+    """What money is spent for; 0.2 called the first two `smallest` and `count`."""
+
+    WORST = "worst"
+    """The smallest margin is as large as possible."""
+    REACHED = "reached"
+    """As many components (or items) as possible reach the goal."""
+    LEXIMIN = "leximin"
+    """The smallest margin is as large as possible, then the next, and so on."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Aim | None:
+        return {"smallest": cls.WORST, "count": cls.REACHED}.get(str(value))
+
+    @classmethod
+    def named(cls, value: Aim | str) -> Aim:
+        """The aim of this name; InputError for what is none."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise InputError(f"aim: {value!r} is not one of {', '.join(cls)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentShare:
+    """A part of the field that no block ties to another, and what a plan makes of it."""
+
+    nodes: tuple[str, ...]
+    gamma: float
+    reached: bool
+    """It has the margin of the goal: the target, else 2ε/δ, else any."""
+    cost: float
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One purchase: what it cost with the queries it opened, the witness it attacks, and the margin
@@ -104,7 +138,9 @@ class Plan(ShownRows):
     status: PlanStatus
     trajectory: tuple[Step, ...]
     value: float
-    """The objective of the design; equals `gamma` unless the objective is robust."""
+    """The objective of the design; equals `gamma` unless the objective is robust. Where `aim` is
+    `reached`, how many components are.
+    """
     objective: Objective
     k: int
     method: str
@@ -137,6 +173,9 @@ class Plan(ShownRows):
     """Nodes that are asked more often than the problem says, and how often: part of the cost, and
     of ε.
     """
+    aim: Aim = Aim.WORST
+    components: tuple[ComponentShare, ...] = ()
+    """What the design makes of each component of the field; none where they were not told apart."""
     stands: bool | None = None
     """Whether the design reaches the problem's own goal, or has any margin where it has none; None
     where that was not asked.
@@ -164,7 +203,11 @@ class Plan(ShownRows):
         """Whether the plan is what was ordered: its target is met; without a target there is none
         to miss.
         """
-        return self.target is None or (self.status is not PlanStatus.INFEASIBLE and reaches(self.value, self.target))
+        if self.target is None:
+            return True
+        if self.aim is Aim.REACHED:
+            return all(one.reached for one in self.components)
+        return self.status is not PlanStatus.INFEASIBLE and reaches(self.value, self.target)
 
     @property
     def least_cost(self) -> bool:
@@ -272,6 +315,10 @@ def _plan(document: dict[str, Any]) -> Plan:
     told["selected"] = tuple(str(name) for name in told["selected"])
     told["status"] = PlanStatus(told["status"])
     told["objective"] = Objective(told["objective"])
+    told["aim"] = Aim(told.get("aim", Aim.WORST))
+    told["components"] = tuple(
+        ComponentShare(**{**one, "nodes": tuple(one["nodes"])}) for one in told.get("components", ())
+    )
     told["trajectory"] = tuple(_step(step) for step in told["trajectory"])
     told["support"] = tuple(told["support"])
     told["notes"] = tuple(told["notes"])

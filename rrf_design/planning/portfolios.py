@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from rrf_design.arguments import seconds_of
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import reaches
 from rrf_design.market import Mask, exact
-from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
+from rrf_design.planning.contract import REACHED, Aim, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, shape
 from rrf_design.planning.evaluator import Evaluator
 
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
     from rrf_design.problem import Problem
 
 CHUNK = 64  # fields per task
-
-
-class Aim(StrEnum):
-    SMALLEST = "smallest"
-    """Make the smallest margin as large as possible."""
-    COUNT = "count"
-    """Let as many items as possible reach the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +94,7 @@ def portfolio(
     problems: Sequence[Problem],
     *,
     budget: float,
-    aim: Aim | str = Aim.SMALLEST,
+    aim: Aim | str = Aim.WORST,
     target: float | None = None,
     k: int | None = None,
     objective: Objective | str | None = None,
@@ -122,10 +114,11 @@ def portfolio(
     budget
         What may be spent on all of them together.
     aim
-        "smallest" (the least margin as large as possible) or "count" (as many fields as possible at
-        the target; without a target, at their own `delta`, by purchases and by asking again).
+        "worst" (the least margin as large as possible), "reached" (as many fields as possible at
+        the target; without a target, at their own `delta`, by purchases and by asking again) or
+        "leximin" (the least margin as large as possible, then the next, and so on).
     target
-        The margin that "count" counts.
+        The margin that "reached" counts.
     k
         How many answers (or units) may be wrong; None: as each problem says.
     objective
@@ -145,7 +138,7 @@ def portfolio(
     >>> import rrf_design as rrf
     >>> anchors = [{"id": "x", "node": "a", "cost": 1.0}]
     >>> fields = [rrf.Problem(nodes=[{"id": "a"}], anchors=anchors) for _ in range(3)]
-    >>> found = rrf.portfolio(fields, budget=2.0, aim="count", target=0.5)
+    >>> found = rrf.portfolio(fields, budget=2.0, aim="reached", target=0.5)
     >>> found.cost, sum(share.reached for share in found.shares)
     (2.0, 2)
     """
@@ -153,7 +146,7 @@ def portfolio(
 
     aim = _checked(aim, target, problems, budget)
     order = Order(budget=budget, time_limit=seconds_of(time_limit), seed=seed)
-    if aim is Aim.COUNT and target is None:
+    if aim is Aim.REACHED and target is None:
         if objective is not None:
             raise InputError("objective: items' own goals are promised errors, which have one margin; leave it out")
         return _own_goals(problems, order, k)
@@ -167,8 +160,8 @@ def portfolio(
     parts = [picks[i : i + CHUNK] for i in range(0, len(picks), CHUNK)]
     pairs = zip(chunks, parts, strict=True)
     shares = tuple(s for part in work(delayed(_confirm)(c, p, k, objective, target) for c, p in pairs) for s in part)
-    value = min(s.gamma for s in shares) if aim is Aim.SMALLEST else float(sum(s.reached for s in shares))
-    if aim is Aim.SMALLEST and objective == Objective.ROBUST:
+    value = min(s.gamma for s in shares) if aim is not Aim.REACHED else float(sum(s.reached for s in shares))
+    if aim is not Aim.REACHED and objective == Objective.ROBUST:
         value = min(curve.values[i] for curve, i in zip(curves, chosen, strict=True))
     cost = sum((curve.costs[i] for curve, i in zip(curves, chosen, strict=True)), Fraction(0))
     closed = bound <= value * (1 + 2 * REACHED) + 1e-15
@@ -197,7 +190,7 @@ def _own_goals(problems: Sequence[Problem], order: Order, k: int | None) -> Port
     for key, problem in zip(keys, problems, strict=True):
         if key not in known:
             known[key] = goal_curve(problem, k=k, order=order)
-    spending = spend([known[key][0] for key in keys], [1] * len(keys), exact(budget), aim=Aim.COUNT, target=1.0)
+    spending = spend([known[key][0] for key in keys], [1] * len(keys), exact(budget), aim=Aim.REACHED, target=1.0)
     shares, cost = [], Fraction(0)
     for key, problem, picked in zip(keys, problems, spending.picks, strict=True):
         (curve, points), chosen = known[key], next(iter(picked))
@@ -207,7 +200,7 @@ def _own_goals(problems: Sequence[Problem], order: Order, k: int | None) -> Port
     value = float(sum(share.reached for share in shares))
     status = PlanStatus.OPTIMAL if spending.bound <= value else PlanStatus.FEASIBLE
     return Portfolio(
-        tuple(shares), float(cost), value, max(value, spending.bound), status, Aim.COUNT, float(budget), None
+        tuple(shares), float(cost), value, max(value, spending.bound), status, Aim.REACHED, float(budget), None
     )
 
 
@@ -227,20 +220,32 @@ def spend(
     """One budget over classes of equal items, exactly: a class is as much work as one item, however
     many it has.
     """
-    return (_smallest if aim is Aim.SMALLEST else _count)(curves, counts, money, target)
+    if aim is Aim.LEXIMIN:
+        return _leximin(curves, counts, money)
+    return (_smallest if aim is Aim.WORST else _count)(curves, counts, money, target)
+
+
+def _leximin(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) -> Allotment:
+    """The list of margins that is largest in leximin order, item by item."""
+    from rrf_design.planning._components import best_spending
+
+    each = [place for place, count in enumerate(counts) for _ in range(count)]
+    state, whole = best_spending([curves[place] for place in each], money, aim=Aim.LEXIMIN, reached=())
+    picks: list[dict[int, int]] = [{} for _ in curves]
+    for place, design in zip(each, state[3], strict=True):
+        picks[place][design] = picks[place].get(design, 0) + 1
+    sure = whole and all(curve.complete for curve in curves)
+    return Allotment(tuple(picks), min(state[2]) if sure else float("inf"))
 
 
 def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], budget: float) -> Aim:
-    try:
-        result = Aim(aim)
-    except ValueError:
-        raise InputError(f"aim: {aim!r} is not one of {', '.join(Aim)}") from None
+    result = Aim.named(aim)
     if not problems:
         raise InputError("portfolio: there is no item")
     if not 0 <= budget < float("inf"):
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
-    if result is Aim.COUNT and target is None and any(problem.delta is None for problem in problems):
-        raise InputError("aim count: give the target that items should reach, or every item a delta")
+    if result is Aim.REACHED and target is None and any(problem.delta is None for problem in problems):
+        raise InputError("aim reached: give the target that items should reach, or every item a delta")
     return result
 
 

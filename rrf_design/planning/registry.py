@@ -14,7 +14,7 @@ from rrf_design.arguments import is_dataset, seconds_of
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.market import exact
-from rrf_design.planning.contract import Objective, Order, Plan, Planner
+from rrf_design.planning.contract import Aim, Objective, Order, Plan, Planner, PlanStatus
 from rrf_design.planning.goals import nominal, reach, repeatable, weigh
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def plan(
     budget: float | None = None,
     target: float | None = None,
     method: str = "auto",
+    aim: Aim | str | None = None,
     k: int | None = None,
     objective: Objective | str | None = None,
     jointly: bool = False,
@@ -91,6 +92,7 @@ def plan(
     budget: float | None = None,
     target: float | None = None,
     method: str = "auto",
+    aim: Aim | str | None = None,
     k: int | None = None,
     objective: Objective | str | None = None,
     jointly: bool = False,
@@ -108,6 +110,7 @@ def plan(
     budget: float | None = None,
     target: float | None = None,
     method: str = "auto",
+    aim: Aim | str | None = None,
     k: int | None = None,
     objective: Objective | str | None = None,
     jointly: bool = False,
@@ -137,6 +140,11 @@ def plan(
         "greedy", "optimal", "lookahead", "local", "witness-cuts" or a planner of another package.
         "auto" tries to prove optimality for a minute, or as long as the time limit says, and the
         plan states how far it came; it is greedy on fields of thousands of coordinates.
+    aim
+        "worst": the smallest margin is as large as possible. "reached": as many components of the
+        field as possible reach the goal (the target, else 2ε/δ, else any margin), then their
+        margins in leximin order, then the least cost. "leximin": that order alone. None: "worst",
+        and where a budget can't raise the smallest margin "reached", which the plan then says.
     k
         How many answers (or units) may be wrong; None: as the problem says.
     objective
@@ -183,6 +191,7 @@ def plan(
             budget=budget,
             target=target,
             method=method,
+            aim=aim,
             k=k,
             objective=objective,
             jointly=jointly,
@@ -193,11 +202,17 @@ def plan(
             progress=progress,
         )
     from rrf_design.files import digest
+    from rrf_design.planning._components import components_of, plan_components
     from rrf_design.planning.evaluator import Evaluator
     from rrf_design.planning.proof.weak_supports import DENSE
 
     seconds = seconds_of(time_limit)
+    wanted = None if aim is None else Aim.named(aim)
     budget, goal = asked(problem, budget, target)
+    if wanted in (Aim.REACHED, Aim.LEXIMIN) and (jointly or budget is None):
+        raise InputError(
+            f"aim: {wanted} does not go with jointly" if jointly else f"aim: {wanted} needs a budget to be shared out"
+        )
     if jointly:
         return _jointly(problem, k, objective, method, budget=budget, goal=goal)
     if objective is None and goal is not None and goal.target is None:
@@ -213,9 +228,41 @@ def plan(
         order = Order(left, None, seconds, seed, n_jobs, progress)
         return reach(Evaluator(asked, k=k, objective=objective), chosen, order, goal)
 
+    order = Order(budget, None, seconds, seed, n_jobs, progress)
+    if wanted in (Aim.REACHED, Aim.LEXIMIN):
+        return plan_components(problem, aim=wanted, k=k, objective=objective, order=order, goal=goal)
     if goal is not None and goal.delta is not None and repeatable(problem):
         return replace(weigh(problem, goal, solve, budget=budget), problem=problem.name, digest=digest(problem))
-    return solve(problem, Fraction(0))
+    found = solve(problem, Fraction(0))
+    if wanted is None and goal is None and budget is not None:
+        found = _beyond_the_worst(problem, found, order, objective)
+    return found if found.components else replace(found, components=components_of(found, problem, objective=objective))
+
+
+def _beyond_the_worst(problem: Problem, found: Plan, order: Order, objective: Objective | str | None) -> Plan:
+    """Where money does not raise the smallest margin, what it does for the other components; the
+    plan itself where it does, or where there are none.
+    """
+    from rrf_design.planning._components import MOST_NODES, plan_components, unraised
+
+    start = found.owned_gamma or 0.0
+    if (
+        found.status is not PlanStatus.OPTIMAL
+        or found.value > start * (1 + 1e-9) + 1e-12
+        or len(problem.nodes) > MOST_NODES
+    ):
+        return found
+    if not problem.resolve("all"):
+        return found
+    why = unraised(problem, found)
+    try:
+        other = plan_components(problem, aim=Aim.REACHED, k=found.k, objective=objective, order=order, goal=None)
+    except InputError as error:
+        return replace(found, notes=(*found.notes, f"{why} ({error})"))
+    if len(other.components) < 2 or not other.selected:
+        return replace(found, notes=(*found.notes, why))
+    words = f"{why}; so the money goes to as many other components as it brings to the goal (aim reached)"
+    return replace(other, notes=(words, *(note for note in other.notes if note not in found.notes)))
 
 
 def _jointly(

@@ -30,11 +30,11 @@ from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.goal import reaches
 from rrf_design.market import exact
-from rrf_design.planning.contract import REACHED, Objective, Order, PlanStatus
+from rrf_design.planning.contract import REACHED, Aim, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, goal_curve
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.goals import planned_margin, repeatable
-from rrf_design.planning.portfolios import Aim, spend
+from rrf_design.planning.portfolios import spend
 from rrf_design.planning.registry import plan
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
@@ -255,7 +255,7 @@ class DatasetPlan(ShownRows):
         count = len(self.dataset)
         what = (
             f"{self.value:g} of {count} items reach the goal"
-            if self.aim is Aim.COUNT
+            if self.aim is Aim.REACHED
             else f"the smallest margin of {count} items is {self.value:.6g}"
         )
         money = "" if self.budget is None else f" of {self.budget:g}"
@@ -272,6 +272,7 @@ def plan_dataset(
     budget: float | None = None,
     target: float | None = None,
     method: str = "auto",
+    aim: Aim | str | None = None,
     k: int | None = None,
     objective: Objective | str | None = None,
     jointly: bool = False,
@@ -289,6 +290,9 @@ def plan_dataset(
     """
     if jointly:
         raise InputError("plan: jointly speaks of one problem; plan an item by itself")
+    wanted = None if aim is None else Aim.named(aim)
+    if wanted is Aim.LEXIMIN or (wanted is not None and budget is None):
+        raise InputError(f"plan over a table: aim {wanted} goes with one problem, or with rrf.portfolio; leave it out")
     classes = list(dataset.structures.values())
     counts = [one.count for one in classes]
     if budget is None:
@@ -315,14 +319,14 @@ def plan_dataset(
         worst = next(s for s in (PlanStatus.INFEASIBLE, PlanStatus.FEASIBLE, PlanStatus.OPTIMAL) if s in statuses)
         cost = sum((n * exact(p.cost) for n, p in zip(counts, plans, strict=True)), Fraction(0))
         value = float(sum(n for n, p in zip(counts, plans, strict=True) if p.reached))
-        return DatasetPlan(dataset, shares, float(cost), value, float(len(dataset)), worst, Aim.COUNT, None, target)
+        return DatasetPlan(dataset, shares, float(cost), value, float(len(dataset)), worst, Aim.REACHED, None, target)
     if method != "auto":
         raise InputError("plan: method does not go with one budget for all items")
     for name, unused in (("front_end", front_end != "ortools"), ("progress", progress is not None)):
         if unused:
             raise InputError(f"plan with one budget for all items: it has no use for {name}; leave it out")
     order = Order(budget=float(budget), time_limit=seconds_of(time_limit), seed=seed)
-    return _within(dataset, order, target, k, objective, n_jobs)
+    return _within(dataset, order, target, k, objective, n_jobs, wanted)
 
 
 def _within(
@@ -332,6 +336,7 @@ def _within(
     k: int | None,
     objective: Objective | str | None,
     n_jobs: int | None,
+    wanted: Aim | None,
 ) -> DatasetPlan:
     from joblib import delayed
 
@@ -340,11 +345,18 @@ def _within(
         raise InputError(f"budget: must be a number of at least 0, not {budget!r}")
     classes = list(dataset.structures.values())
     counts = [one.count for one in classes]
-    if target is None and objective is None and any(_weighs_repeats(one.example) for one in classes):
+    if (
+        wanted is not Aim.WORST
+        and target is None
+        and objective is None
+        and any(_weighs_repeats(one.example) for one in classes)
+    ):
         return _within_errors(dataset, order, k)
     goals = {planned_margin(one.example) for one in classes} if target is None else {target}
     common = goals.pop() if len(goals) == 1 else None
-    aim = Aim.SMALLEST if common is None else Aim.COUNT
+    if wanted is Aim.REACHED and common is None:
+        raise InputError("aim reached: give the target that items should reach, or every item the same goal")
+    aim = wanted or (Aim.WORST if common is None else Aim.REACHED)
     tasks = (delayed(curves_of)([one.example], k, objective, order) for one in classes)
     curves: list[Curve] = [part[0] for part in shared_out(tasks, n_jobs=n_jobs)]
     spending = spend(curves, counts, exact(budget), aim=aim, target=common)
@@ -360,7 +372,7 @@ def _within(
             values.append((value, share.reached, count))
         shares[one.key] = tuple(sorted(parts, key=lambda part: not part[0].reached))
     reached = float(sum(count for _, ok, count in values if ok))
-    value = min(v for v, _, _ in values) if aim is Aim.SMALLEST else reached
+    value = min(v for v, _, _ in values) if aim is Aim.WORST else reached
     closed = spending.bound <= value * (1 + 2 * REACHED) + 1e-15
     status = PlanStatus.OPTIMAL if closed else PlanStatus.FEASIBLE
     return DatasetPlan(dataset, shares, float(cost), value, max(spending.bound, value), status, aim, budget, common)
@@ -378,7 +390,7 @@ def _within_errors(dataset: Dataset, order: Order, k: int | None) -> DatasetPlan
     budget = order.budget or 0.0
     found = [goal_curve(one.example, k=k, order=order) for one in classes]
     curves = [curve for curve, _ in found]
-    spending = spend(curves, counts, exact(budget), aim=Aim.COUNT, target=1.0)
+    spending = spend(curves, counts, exact(budget), aim=Aim.REACHED, target=1.0)
     shares: dict[str, tuple[tuple[ItemPlan, int], ...]] = {}
     cost, value = Fraction(0), 0
     for one, (curve, points), picked in zip(classes, found, spending.picks, strict=True):
@@ -391,7 +403,7 @@ def _within_errors(dataset: Dataset, order: Order, k: int | None) -> DatasetPlan
         shares[one.key] = tuple(sorted(parts, key=lambda part: not part[0].reached))
     status = PlanStatus.OPTIMAL if spending.bound <= value else PlanStatus.FEASIBLE
     top = max(float(value), spending.bound)
-    return DatasetPlan(dataset, shares, float(cost), float(value), top, status, Aim.COUNT, budget, None)
+    return DatasetPlan(dataset, shares, float(cost), float(value), top, status, Aim.REACHED, budget, None)
 
 
 def _confirmed(evaluator: Evaluator, packed: bytes, target: float | None) -> tuple[ItemPlan, float]:

@@ -302,10 +302,10 @@ def test_messages():
     problem = random_problem(1)
     with pytest.raises(InputError, match="there is no item"):
         portfolio([], budget=1.0)
-    with pytest.raises(InputError, match="aim: 'sum' is not one of smallest, count"):
+    with pytest.raises(InputError, match="aim: 'sum' is not one of worst, reached, leximin"):
         portfolio([problem], budget=1.0, aim="sum")
-    with pytest.raises(InputError, match="aim count: give the target"):
-        portfolio([problem], budget=1.0, aim=Aim.COUNT)
+    with pytest.raises(InputError, match="aim reached: give the target"):
+        portfolio([problem], budget=1.0, aim=Aim.REACHED)
     with pytest.raises(BudgetError, match="demand purchases"):
         portfolio([random_problem(1, features=("rules",))], budget=0.0)
 
@@ -318,7 +318,7 @@ def test_classes_of_equal_items_are_spent_on_like_the_items_themselves() -> None
 
     cheap = Curve((Fraction(0), Fraction(2), Fraction(5)), (0.0, 0.5, 0.9), (b"a", b"b", b"c"))
     dear = Curve((Fraction(1), Fraction(4)), (0.1, 0.7), (b"a", b"b"))
-    for aim, target in ((Aim.SMALLEST, None), (Aim.COUNT, 0.5), (Aim.COUNT, 0.8)):
+    for aim, target in ((Aim.WORST, None), (Aim.REACHED, 0.5), (Aim.REACHED, 0.8)):
         for money in range(2, 30):
             classes = spend([cheap, dear], [4, 2], Fraction(money), aim=aim, target=target)
             items = spend([cheap] * 4 + [dear] * 2, [1] * 6, Fraction(money), aim=aim, target=target)
@@ -334,7 +334,7 @@ def test_items_whose_curve_is_not_proven_could_leave_their_money_to_others() -> 
 
     open_curve = Curve((Fraction(0), Fraction(3)), (0.0, 0.9), (b"a", b"b"), complete=False)
     proven = Curve((Fraction(0), Fraction(4)), (0.0, 0.9), (b"a", b"b"))
-    found = spend([open_curve, proven], [1, 1], Fraction(4), aim=Aim.COUNT, target=0.5)
+    found = spend([open_curve, proven], [1, 1], Fraction(4), aim=Aim.REACHED, target=0.5)
     assert found.picks == ({1: 1}, {0: 1})
     assert found.bound == 2.0  # the open one might cost nothing
 
