@@ -445,7 +445,7 @@ def test_parts_of_another_package_are_found(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert "acme" in found["names"]
     assert (found["answer"], found["plain"], found["parsed"]) == ("8", "acme 7", [8.0])
-    assert (found["plan"], found["run"]) == ("acme", "consistent")
+    assert (found["plan"], found["run"]) == ("acme", "checked")
     broken, wrong, option, planner, near = found["refused"]
     assert "model 'acme-broken': its package can't be loaded (No module named 'acme_nowhere')" in broken
     assert "gives a int, not a Model" in wrong
