@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrf_design.checker.wording import assumption
@@ -167,7 +168,7 @@ def table_sentence(verdicts: Mapping[str, int], *, item: str = "row", assumes: s
             if consistent == 1
             else (f" How many of the {consistent} are wrong nobody has tested")
         )
-        found += _after_looks(consistent) + "."
+        found += _after_looks(consistent, total, still) + "."
     return found
 
 
@@ -175,14 +176,21 @@ LOOKS = 30
 """So many random checks are spoken of where a table has not been tested."""
 
 
-def _after_looks(population: int) -> str:
-    """What random checks with none wrong would leave, by the bound that tests of tables use."""
+def _after_looks(consistent: int, total: int, still: int) -> str:
+    """What random checks with none wrong would leave, and how many `deliver` needs, by the bounds
+    that they use.
+    """
     from rrf_design.risk import bound
+    from rrf_design.risk.boundary import LARGEST, boundary
 
-    if population <= LOOKS:
+    if not LOOKS < consistent <= LARGEST:
         return ""
-    left = bound(population, LOOKS, 0, 0.95)
-    return f"; {LOOKS} random checks with none wrong would leave at most {left} of them wrong (confidence 95 %)"
+    left = bound(consistent, LOOKS, 0, 0.95)
+    needed = still + boundary(consistent, total // 20, Fraction(1, 20), most=0).needed(0)
+    return (
+        f"; {LOOKS} random checks with none wrong would leave at most {left} of them wrong (confidence 95 %);"
+        f" `rrf-design deliver --risk 5%` needs {needed} looks or more"
+    )
 
 
 def assumed(operator: Operator, k: int, noise: str = "", *, unread: Collection[str] = ()) -> str:

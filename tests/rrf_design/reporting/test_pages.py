@@ -217,7 +217,8 @@ def test_no_sentence_says_that_what_was_not_checked_is_right() -> None:
             {"checked": 62, "consistent": 234, "ambiguous": 1, "contradicted": 3},
             "300 rows: 62 checked, 234 consistent (right if in each at most 1 of 3 answers is wrong), 4 open"
             " (1 ambiguous, 3 contradicted). How many of the 234 are wrong nobody has tested; 30 random checks with"
-            f" none wrong would leave at most {bound(234, 30, 0, 0.95)} of them wrong (confidence 95 %).",
+            f" none wrong would leave at most {bound(234, 30, 0, 0.95)} of them wrong (confidence 95 %);"
+            " `rrf-design deliver --risk 5%` needs 43 looks or more.",
         ),
         ({"consistent": 1}, "1 row: 1 consistent (right if in each at most 1 of 3 answers is wrong). Whether it is"),
         ({"contradicted": 2}, "2 rows: 2 contradicted."),
