@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,18 @@ from rrf_design.errors import InputError, Refused
 TIME_LIMIT = 600.0  # seconds for all searches together, unless another limit is given
 MOST_BYTES = 1 << 27  # of a certificate: its operator stands in a file of its own when it is large
 LONGEST_REASON = 500
+
+
+PROMISES = ("rrf-policy", "rrf-audit", "rrf-delivered")
+"""Documents of promises about a whole data set."""
+
+
+@runtime_checkable
+class Promised(Protocol):
+    """What holds a document that can be proved again."""
+
+    @property
+    def document(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +75,7 @@ class Verification:
 
 
 def verify(
-    certificate: str | os.PathLike[str] | Documented,
+    certificate: str | os.PathLike[str] | Documented | Promised,
     *,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -71,8 +83,9 @@ def verify(
     """Re-prove a certificate from its operator alone, by a search of the checker's own.
 
     γ_k ≥ `gamma_lower` is proven again for every support of at most 2k nodes, and everything else
-    that the certificate says is computed again from the record. A bad certificate never raises: it
-    is refused.
+    that the certificate says is computed again from the record. Of a policy, an audit or a delivery
+    every draw, count and test is made again; what is proven is its sentence, the `reason`. A bad
+    document never raises: it is refused.
 
     Parameters
     ----------
@@ -100,11 +113,14 @@ def verify(
     limit = TIME_LIMIT if time_limit is None else time_limit
     try:
         with np.errstate(all="ignore"):  # what overflows fails a test; it is no news
-            if isinstance(certificate, Documented):
-                document, attached, folder = certificate.document, certificate, None
+            if isinstance(certificate, Promised):
+                attached = certificate if isinstance(certificate, Documented) else None
+                document, folder = certificate.document, None
             else:
                 path = _path(certificate)
                 document, attached, folder = parse(_read(path)), None, path.parent
+            if document is not None and document.get("format") in PROMISES:
+                return _promise(document)
             Steps(document, attached, folder, checks, limit, progress).run()
             lower, robust = float(document["margin"]["lower"]), float(document["uncertainty"]["robust_lower"])
     except Refused as refusal:
@@ -115,6 +131,23 @@ def verify(
         reason = f"can't be read: a check failed with {type(fault).__name__}"
         return Verification(False, None, reason, None, tuple(checks))
     return Verification(True, lower, "every claim was re-proved", robust, tuple(checks), ON_TRUST)
+
+
+def _promise(document: Any) -> Verification:
+    """What is proven of a whole data set: its sentence; no margin is."""
+    from rrf_design.checker import delivery, promise_words, promises
+
+    if document["format"] == delivery.DELIVERED:
+        sentence = delivery.prove_delivery(document).sentence
+        words = promise_words.delivery_words(document["seed"], same=False)
+    elif document["format"] == promises.POLICY:
+        sentence = promises.prove_policy(document).sentence
+        looks = int((document.get("looks") or {"count": 1})["count"])
+        words = promise_words.policy_words(document["seed"], looks=looks)
+    else:
+        sentence = str(promises.prove_audit(document).document["sentence"])
+        words = promise_words.audit_words(document["record"]["seed"])
+    return Verification(True, None, sentence, None, (), words)
 
 
 def _path(certificate: Any) -> Path:

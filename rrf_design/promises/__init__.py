@@ -24,6 +24,7 @@ from rrf_design._lazy import lazy_names
 _HOME = {
     "rrf_design.checker.promises": "prove_audit prove_policy",
     "rrf_design.promises._delivery_forecast": "forecast_delivery",
+    "rrf_design.promises._one_pass": "OnePass",
     "rrf_design.promises._pilot": "Pilot pilot pilot_settings",
     "rrf_design.promises._pilot_analysis": "PilotResult gold_truths run_pilot",
     "rrf_design.promises._pilot_design": "PilotPlan PilotSettings plan_pilot",
@@ -48,6 +49,7 @@ __all__ = [
     "LadderPolicy",
     "LiveModels",
     "Look",
+    "OnePass",
     "Pilot",
     "PilotPlan",
     "PilotResult",
@@ -81,6 +83,7 @@ __all__ = [
 if TYPE_CHECKING:
     from rrf_design.checker.promises import prove_audit, prove_policy
     from rrf_design.promises._delivery_forecast import forecast_delivery
+    from rrf_design.promises._one_pass import OnePass
     from rrf_design.promises._pilot import Pilot, pilot, pilot_settings
     from rrf_design.promises._pilot_analysis import PilotResult, gold_truths, run_pilot
     from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, plan_pilot

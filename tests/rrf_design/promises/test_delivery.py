@@ -331,6 +331,24 @@ def test_a_proof_is_redone_with_and_without_its_table(proof: Any) -> None:
     assert found.drawn == len(document["draws"])
 
 
+def test_verify_takes_deliveries_and_audits_as_objects_and_paths(tmp_path: Path) -> None:
+    found = rrf.deliver(a_table(tmp_path), tmp_path / "said.jsonl", risk=0.1)
+    proven = rrf.verify(found)
+    assert proven.valid
+    assert proven.reason == found.sentence
+    assert "the labels of people" in proven.taken_on_trust
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(found.document))
+    assert rrf.verify(path).valid
+    path.write_text(json.dumps({**found.document, "looks": 1}))
+    assert not rrf.verify(path).valid
+    path.write_text(json.dumps({"format": "rrf-delivered"}))
+    assert not rrf.verify(path).valid
+    write_output(tmp_path / "d.csv", found.delivery)
+    audited = rrf.audit(tmp_path / "d.csv", gold="truth", id_column="no", labels=20)
+    assert rrf.verify(audited).reason == audited.sentence
+
+
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(value, dict):
         return [leaf for key, part in value.items() for leaf in leaves(part, (*path, key))]
