@@ -287,18 +287,27 @@ def _reach(kind: NoiseKind, sigma: float, rows: int, confidence: float) -> float
 
 
 def stated_within(
-    problem: Problem, anchor: Anchor, rows: NoiseRadius | None = None, *, held: Iterable[str] = ()
+    problem: Problem,
+    anchor: Anchor,
+    rows: NoiseRadius | None = None,
+    *,
+    held: Iterable[str] = (),
+    noise: Noise | None = None,
 ) -> float:
     """How far from the truth the value may be that a check without noise of its own states, beside
     what is owned or `held`: what is declared of all rows, unless the check is trusted. `rows`: a
-    radius known better than the problem's.
+    radius known better than the problem's; `noise`: what a caller knows better than the file.
     """
     if anchor.trusted:
         return 0.0
     if rows is None:
-        reach, dim = problem.epsilon, problem.node_by_id[anchor.nodes[0]].dim
-        if reach is None and problem.sigma is not None:
-            reach = _reach(NoiseKind.CHI, float(problem.sigma), dim, _level(problem, Noise()))
+        given = noise or Noise()
+        reach, sigma = given.epsilon, given.sigma
+        if reach is None and sigma is None:
+            reach, sigma = problem.epsilon, problem.sigma
+        if reach is None and sigma is not None:
+            dim = problem.node_by_id[anchor.nodes[0]].dim
+            reach = _reach(_shape(given.kind, shared=False), float(sigma), dim, _level(problem, given))
     else:
         reach = rows.epsilon if rows.blocks is None else None
     if not reach:

@@ -351,11 +351,12 @@ class TableEngine:
         template, node, parser = item.template, item.node, item.parser
         for name, said in item.raw.reviews.items():
             anchor = template.anchor(name)
-            if decides(template.problem, anchor, node, held=item.raw.reviews):
+            within = stated_within(template.problem, anchor, held=item.raw.reviews, noise=self.settings.noise)
+            near = template.problem.delta is None or within <= template.problem.delta
+            if near and decides(template.problem, anchor, node, held=item.raw.reviews):
                 value = self._reviewed(template, name, said, {} if parser is None else {node: parser})
                 numbers = value if isinstance(value, tuple | str) else (value,)
                 shown = value if isinstance(value, str) else shown_value(_tuple(value), parser, Classes(()))
-                within = stated_within(template.problem, anchor, held=item.raw.reviews)
                 reading = item.readings.get(node)
                 row = reviewed_row(item.raw.id, anchor, numbers, said=shown, reading=reading, within=within)
                 item.selected = tuple(item.raw.reviews)

@@ -70,6 +70,21 @@ def test_a_trusted_person_decides(
     assert after.verdicts["checked"] == delivery.verdicts["checked"] + 1
 
 
+def test_a_person_is_no_better_than_the_noise_that_a_caller_declares(
+    folder: Path, items: rrf.Dataset, delivery: Delivery, tmp_path: Path
+) -> None:
+    write_reviews(tmp_path / "review.jsonl", delivery)
+    first = {**json.loads((tmp_path / "review.jsonl").read_text().splitlines()[0]), "value": 77.5}
+    (tmp_path / "review.jsonl").write_text(json.dumps(first) + "\n")
+    told = {"reviews": tmp_path / "review.jsonl"}
+    row = rrf.repair(items, folder / "answers.jsonl", epsilon=0.004, **told)[first["id"]]
+    assert (row.verdict, row.answer) == (Verdict.CHECKED, 77.5)
+    assert row.bound == pytest.approx(0.004)
+    assert row.assumes == "clerk is right, up to noise of 0.004"
+    loose = rrf.repair(items, folder / "answers.jsonl", epsilon=0.5, **told)[first["id"]]
+    assert loose.verdict is not Verdict.CHECKED  # the tolerance is 0.005
+
+
 def test_faults_are_named_together(items: rrf.Dataset) -> None:
     rows = [
         {"id": "nobody", "check": "clerk", "value": "1"},
