@@ -8,7 +8,8 @@ rationals (a negative pivot would refute the lower bound), and for the witness's
 upper²·I must not be positive definite. Beside the bounds, `verify` meets sealed forgeries and bytes
 without sense (`scenarios.rigour.forgeries`), policies, audits and pilots are forged
 (`scenarios.rigour.forged_promises`, `scenarios.rigour.forged_policies`), journals are damaged
-(`scenarios.rigour.damaged_journals`), and plans with decimal prices meet exhaustive search.
+(`scenarios.rigour.damaged_journals`), plans with decimal prices meet exhaustive search, and what
+nobody bought must change nothing (`scenarios.rigour.unbought_entries`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from scenarios.rigour.leaf_documents import true_documents
 from scenarios.rigour.played_repairs import METHODS, repair_case
 from scenarios.rigour.protected_fields import protected_case
 from scenarios.rigour.rival_repairs import rival_case
+from scenarios.rigour.unbought_entries import unbought_case
 
 WELL_CONDITIONED = 1e-2  # γ at least this share of the largest column norm
 ATTACKS = (
@@ -52,6 +54,7 @@ ATTACKS = (
     "bundles",
     "repairs",
     "rivals",
+    "unbought",
 )
 BATCH = 100
 ATTACK_BATCH = 250
@@ -80,6 +83,9 @@ def run(context: Context, part: Part) -> Row:
     if kind in ("budgets", "bundles"):
         cases = [(budget_case if kind == "budgets" else bundle_case)(seed) for seed in seeds]
         return {"attack": kind, "tried": len(cases), **totals(cases, "over illegal worse optimal")}
+    if kind == "unbought":
+        pairs = [unbought_case(seed) for seed in seeds]
+        return {"attack": kind, "tried": len(pairs), **totals(pairs, "refused different")}
     if kind in ("repairs", "rivals"):
         played = [(repair_case if kind == "repairs" else rival_case)(seed) for seed in seeds]
         verdicts = {method: Counter(c["verdict"] for c in where(played, method=method)) for method in METHODS}
@@ -232,6 +238,9 @@ def _judge_attack(page: Report, kind: str, found: Rows) -> None:
             over == illegal == worse == 0,
             f"{over} of {tried} over the budget{broken}, {worse} below the best margin",
         )
+    elif kind == "unbought":
+        refused, different = totals(found, "refused different").values()
+        page.none(kind, different, f"of {tried} pairs say otherwise of what is held; {refused} refused")
     else:
         false, sure = totals(_verdicts(found), "false consistent").values()
         page.none(kind, false, f"of {tried} say something false; {sure} consistent")
