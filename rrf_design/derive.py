@@ -236,10 +236,9 @@ def _noise_among(problem: Problem, entry: SharedNoise, names: Collection[str]) -
     return entry.model_copy(update={"blocks": left, "covariance": covariance})
 
 
-def field_problems(problem: Problem) -> tuple[Problem, ...]:
-    """One problem for each delivered field: what hangs together with it, with its own k and
-    tolerance; the problem itself where it delivers no more than one, or no node has a tolerance or
-    k of its own.
+def field_problems(problem: Problem, held: Collection[str] = ()) -> tuple[Problem, ...]:
+    """One problem for each delivered field: what hangs together with it by blocks that are owned or
+    `held`, with its own k and tolerance; the problem itself where it delivers no more than one.
 
     Fields that no relation links do not judge each other: who is wrong about the date may be right
     about the total. Where all nodes of a field have one tolerance its rows are in the unit of its
@@ -255,20 +254,21 @@ def field_problems(problem: Problem) -> tuple[Problem, ...]:
     """
     if problem.deliver is None or len(problem.deliver) == 1:
         return (problem,)
-    part = linked_nodes(problem)
+    part = linked_nodes(problem, held)
     return tuple(_one_field(problem, name, part[name]) for name in problem.deliver)
 
 
-def linked_nodes(problem: Problem) -> dict[str, set[str]]:
-    """By node: the nodes that blocks link it with, on sale or owned, however far; blocks that share
-    a weight or noise belong together.
+def linked_nodes(problem: Problem, held: Collection[str] | None = None) -> dict[str, set[str]]:
+    """By node: the nodes that blocks link it with, owned or `held` (None: or on sale), however far;
+    blocks that share a weight or noise belong together.
     """
     part = {node.id: {node.id} for node in problem.nodes}
+    there = {block.id: block for block in problem.blocks if held is None or block.owned or block.id in held}
     shared: dict[str, set[str]] = {}
-    for block in problem.blocks:
+    for block in there.values():
         shared.setdefault(block.family_name, set()).update(block.nodes)
-    linked = [*shared.values(), *(set(entry.nodes) for entry in (*problem.blocks, *problem.nonlinear))]
-    linked += [{node for name in one.blocks for node in problem.block_by_id[name].nodes} for one in problem.noise]
+    linked = [*shared.values(), *(set(entry.nodes) for entry in (*there.values(), *problem.nonlinear))]
+    linked += [{n for name in one.blocks if name in there for n in there[name].nodes} for one in problem.noise]
     for names in linked:
         together = set().union(*(part[name] for name in names))
         part.update(dict.fromkeys(together, together))

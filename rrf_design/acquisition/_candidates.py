@@ -72,6 +72,7 @@ class Candidates:
         self._tracked: _Tracked | None = None
         self._margins: dict[Key, DesignMargin] = {}
         self._asked: dict[tuple[tuple[str, int], ...], Problem] = {}
+        self._fields: dict[frozenset[str], tuple[Candidates, ...]] = {}
 
     @property
     def full(self) -> Operator:
@@ -100,21 +101,24 @@ class Candidates:
     def _key(self, held: Iterable[str], failed: Iterable[str]) -> Key:
         return frozenset(held).difference(self._there, self.asks), frozenset(failed).difference(self.asks)
 
-    @cached_property
-    def fields(self) -> tuple[Candidates, ...]:
-        """What each of several delivered fields is judged by; itself where there is one.
+    def fields(self, held: Collection[str]) -> tuple[Candidates, ...]:
+        """What each of several delivered fields is judged by, where this is held; itself where
+        there is one.
 
         Items of one structure have fields of one structure.
         """
-        problems = field_problems(self.problem)
-        if problems == (self.problem,):
-            return (self,)
-        known = self.structure.solved.setdefault("fields", [one.structure for one in problems])
-        found = []
-        for problem, structure in zip(problems, known, strict=True):
-            problem.__dict__["structure"] = structure
-            found.append(Candidates(problem, structure=structure))
-        return tuple(found)
+        links = frozenset(block.id for block in self.problem.relations if not block.owned and block.id in held)
+        if links not in self._fields:
+            problems = field_problems(self.problem, links)
+            if problems == (self.problem,):
+                return self._fields.setdefault(links, (self,))
+            known = self.structure.solved.setdefault(("fields", links), [one.structure for one in problems])
+            found = []
+            for problem, structure in zip(problems, known, strict=True):
+                problem.__dict__["structure"] = structure
+                found.append(Candidates(problem, structure=structure))
+            self._fields[links] = tuple(found)
+        return self._fields[links]
 
     @cached_property
     def questions(self) -> tuple[str, ...]:

@@ -63,9 +63,10 @@ def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict
     Several fields have one each, by their node. `engine` remembers margins and factorisations for
     items that are alike.
     """
-    if design.fields == (design,):
+    parts = design.fields(state.held)
+    if parts == (design,):
         return _one_field(design, state, engine)
-    return _joined({delivered_node(one.problem): _one_field(one, state, engine) for one in design.fields})
+    return _joined({delivered_node(one.problem): _one_field(one, state, engine) for one in parts})
 
 
 def _joined(fields: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -50,11 +50,13 @@ class NextPurchase:
         return self.settling, self.trouble
 
 
-def _judged(design: Candidates, repair: Mapping[str, Any]) -> list[tuple[Candidates, Mapping[str, Any]]]:
+def _judged(
+    design: Candidates, state: ItemState, repair: Mapping[str, Any]
+) -> list[tuple[Candidates, Mapping[str, Any]]]:
     """The fields of an item, each with what its answers amount to so far."""
     if "fields" not in repair:
         return [(design, repair)]
-    return [(one, repair["fields"][delivered_node(one.problem)]) for one in design.fields]
+    return [(one, repair["fields"][delivered_node(one.problem)]) for one in design.fields(state.held)]
 
 
 def remedy_of(design: Candidates, state: ItemState, repair: Mapping[str, Any]) -> NextPurchase | None:
@@ -65,7 +67,7 @@ def remedy_of(design: Candidates, state: ItemState, repair: Mapping[str, Any]) -
     """
     if "fields" not in repair:
         return _one_remedy(design, state, repair)
-    fields = [entry for entry in _judged(design, repair) if not Verdict(entry[1]["verdict"]).passes]
+    fields = [entry for entry in _judged(design, state, repair) if not Verdict(entry[1]["verdict"]).passes]
     found = [one for field, document in fields if (one := _one_remedy(field, state, document)) is not None]
     if not found:
         return None
@@ -150,7 +152,7 @@ def spare_check(design: Candidates, state: ItemState, repair: Mapping[str, Any],
     """
     found: list[NextPurchase] = []
     answers = {} if state.pending else state.values(Buys.ANSWER)
-    for one, document in () if state.pending else _judged(design, repair):
+    for one, document in () if state.pending else _judged(design, state, repair):
         if Verdict(document["verdict"]) is not Verdict.CONSISTENT:
             continue
         there = sum(name in answers for name in one.problem.node_by_id)

@@ -288,7 +288,7 @@ def _still_on_sale(designs: Mapping[str, Candidates], run: RunState) -> dict[str
         state, repair = run.items[item], run.results.get(item) or {}
         gone = {*state.held, *state.failed, *state.pending}
         least: dict[str, list[Fraction]] = {"machine": [], "person": []}
-        for one in design.fields:
+        for one in design.fields(state.held):
             document = (repair.get("fields") or {}).get(delivered_node(one.problem), repair)
             if document.get("verdict") == Verdict.CHECKED:
                 continue

@@ -9,8 +9,8 @@ and a pass over the components keeps the best list for every sum of money. Margi
 nine digits, so that rounding buys nothing.
 
 Components are those of the graph with everything on sale in it; blocks that share a weight or noise
-belong together. What else ties components (rules, tiers, requirements across them, rates of checks)
-does not separate, and is refused.
+belong together. What else ties components (rules, tiers, requirements across them, marks and rates
+of checks, estimates that share a confidence) does not separate, and is refused.
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ def separate(problem: Problem) -> tuple[Problem, ...]:
         tied(block.title, (block.id, *block.requires, *block.excludes))
         if block.rate is not None and len(groups) > 1:
             raise InputError(f"aim: {block.title} has a rate, so that how many checks may be wrong ties all components")
+        if block.trusted is False and problem.wrong_checks and len(groups) > 1:
+            raise InputError(f"aim: {block.title} is marked, so that which checks may be wrong ties all components")
+    estimated = {home.get(name, owner.get(name)) for name in problem.estimated}
+    if len(estimated) > 1:
+        raise InputError("aim: noise of several components was estimated, and the confidence of that ties them")
     wanted = None if problem.deliver is None else set(problem.deliver)
     return tuple(part_of(problem, group) for group in groups if wanted is None or wanted & group)
 
