@@ -33,6 +33,7 @@ PLANNERS = {
     "greedy": "the witness greedy",
     "lookahead": "the witness greedy with look-ahead",
     "local": "greedy and exchanges",
+    "every design": "trying every design",
     "every selection, jointly": "trying every selection",
 }
 

@@ -32,7 +32,7 @@ from rrf_design.market import Mask, exact
 from rrf_design.noise import Radius, radius_of
 from rrf_design.planning._frontiers import STEP, Point, walk
 from rrf_design.planning._outcome import starting_design
-from rrf_design.planning.contract import REACHED, Order, PlanStatus
+from rrf_design.planning.contract import REACHED, Order, Plan, PlanStatus
 from rrf_design.planning.evaluator import NULL, Evaluator
 from rrf_design.planning.goals import choices, nominal, price_of
 from rrf_design.planning.supports import least_eigenvalues
@@ -273,6 +273,39 @@ def error_curve(
         longest = _longest(problem, held)
         points = [_judged(point, asked, ceiling or offers, longest if not every else None) for point in points]
     return tuple(points[:most_points]), complete and len(points) <= most_points
+
+
+def least_error_plan(evaluator: Evaluator, order: Order) -> Plan | None:
+    """The plan of least promised error within the budget, of all designs and repeats; None where
+    these are too many to be listed, or none promises anything.
+    """
+    from rrf_design.planning._outcome import finish
+
+    problem, market = evaluator.original, evaluator.market
+    promised = radius_of(problem, problem.structure.ends()[1]).total is not None
+    if len(market.items) > LISTED or evaluator.table is None or not promised:
+        return None
+    points, _ = error_curve(evaluator, order, solver="ortools", most_points=MOST_POINTS, tell=None)
+    best, start = points[-1], starting_design(evaluator, order)
+    if best.error_bound is None:
+        return None
+    mask = market.mask(best.selected)
+    found = finish(evaluator, mask, order, method="every design", start=start & mask)
+    asked = asking(problem, best.repeats)
+    found = found.with_standing(asked.design(best.selected).standing(asked, margin=evaluator.confirm(mask)))
+    sure = best.status is PlanStatus.OPTIMAL
+    return replace(
+        found,
+        status=best.status,
+        gap=0.0 if sure else found.gap,
+        cost=best.cost,
+        cost_bound=best.cost if sure else None,
+        repeats=dict(best.repeats),
+        notes=(*found.notes, f"what is made small is the promised error, {found.error_bound or 0.0:.6g}; {LARGER}"),
+    )
+
+
+LARGER = "a design with a larger margin may promise a larger one, because noise and uncertainty grow with what is held"
 
 
 def goal_curve(problem: Problem, *, k: int | None, order: Order) -> tuple[Curve, tuple[Point, ...]]:

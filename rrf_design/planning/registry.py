@@ -8,12 +8,14 @@ from fractions import Fraction
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from math import inf
 from typing import TYPE_CHECKING, Any, overload
 
 from rrf_design.arguments import is_dataset, seconds_of
 from rrf_design.errors import InputError
 from rrf_design.goal import Goal
 from rrf_design.market import exact
+from rrf_design.noise import radius_of
 from rrf_design.planning.contract import Aim, Objective, Order, Plan, Planner, PlanStatus
 from rrf_design.planning.goals import nominal, reach, repeatable, weigh
 
@@ -126,7 +128,8 @@ def plan(
     Over 0/1 choices x of what is on sale, max γ_k(B(x)) subject to cost(x) ≤ budget; or min cost(x)
     subject to γ_k(B(x)) ≥ target. Without budget and target the problem's own are used: its budget,
     and the margin that its target and its δ ask for (`rrf_design.goal`). With both, the cheapest
-    design within the budget.
+    design within the budget. With a budget alone, where the problem's goal is an error δ, the
+    promised error is made small instead of the margin large.
 
     Parameters
     ----------
@@ -215,6 +218,11 @@ def plan(
         )
     if jointly:
         return _jointly(problem, k, objective, method, budget=budget, goal=goal)
+    if wanted is None and _by_error(problem, goal, objective, method):
+        given = Order(budget, None, seconds, seed, n_jobs, progress)
+        promising = _least_error(problem, given, k, planner("optimal", solver=front_end))
+        if promising.error_bound is not None:
+            return replace(promising, components=components_of(promising, problem, objective=None))
     if objective is None and goal is not None and goal.target is None:
         objective = nominal(problem)  # an error is held against the nominal margin (docs/algorithms.md, fact 17)
     if method == "auto":
@@ -263,6 +271,37 @@ def _beyond_the_worst(problem: Problem, found: Plan, order: Order, objective: Ob
         return replace(found, notes=(*found.notes, why))
     words = f"{why}; so the money goes to as many other components as it brings to the goal (aim reached)"
     return replace(other, notes=(words, *(note for note in other.notes if note not in found.notes)))
+
+
+def _by_error(problem: Problem, goal: Goal | None, objective: Objective | str | None, method: str) -> bool:
+    """Whether a budget is to be spent on the promised error: the problem's own goal is one, and
+    neither another goal nor another means was asked for.
+    """
+    own = problem.delta is not None and problem.target is None and goal is None
+    return own and objective is None and method in ("auto", "optimal")
+
+
+def _least_error(problem: Problem, order: Order, k: int | None, chosen: Planner) -> Plan:
+    """The plan whose promised error is least: of all designs where they are few; else of those with
+    the largest margins, and where noise grows with what is held nothing more is claimed.
+    """
+    from rrf_design.planning.curves import least_error_plan
+    from rrf_design.planning.evaluator import Evaluator
+
+    if order.time_limit is None:
+        order = replace(order, time_limit=AUTO_SECONDS)
+    ends = [radius_of(problem, end) for end in problem.structure.ends()]
+    evaluator = Evaluator(problem, k=k, objective=nominal(problem))
+    alike = (ends[0].total, ends[0].tail) == (ends[1].total, ends[1].tail) and not repeatable(problem)
+    if not alike and (found := least_error_plan(evaluator, order)) is not None:
+        return found
+    plans = [chosen.plan(evaluator, order)]
+    if alike:
+        return plans[0]
+    plans.append(chosen.plan(Evaluator(problem, k=k), order))
+    best = min(plans, key=lambda one: inf if one.error_bound is None else one.error_bound)
+    note = "whether another design within the budget promises a smaller error was not decided"
+    return replace(best, status=PlanStatus.FEASIBLE, notes=(*best.notes, note))
 
 
 def _jointly(

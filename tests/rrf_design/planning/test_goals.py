@@ -488,3 +488,30 @@ def test_costs_asked_up_and_down_never_exclude_a_planted_design(seed):
             assert found.bound <= cost
             assert found.mask is not None
             assert search.evaluator.value(found.mask) >= share * value * (1 - 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_budget_is_spent_on_the_promised_error_where_that_is_the_goal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    anchors: list[dict[str, Any]] = []
+    for j in range(5):
+        entry: dict[str, Any] = {"id": f"x{j}", "node": "ab"[int(rng.integers(2))], "cost": float(rng.integers(1, 3))}
+        entry |= {"sigma": float(rng.choice([0.05, 0.1, 0.3]))} if rng.random() < 0.7 else {}
+        entry |= {"uncertainty": float(rng.choice([0.02, 0.2]))} if rng.random() < 0.4 else {}
+        anchors.append({**entry, **({"family": "f"} if rng.random() < 0.4 else {})})
+    problem = rrf.Problem(
+        delta=0.5,
+        nodes=[{"id": name, "range": [-5.0, 5.0]} for name in "ab"],
+        relations=[{"id": "same", "tail": "a", "head": "b", "sigma": 0.2}],
+        anchors=anchors,
+    )
+    market = problem.structure.market
+    promised = []
+    for chosen in product([False, True], repeat=5):
+        names = market.names(np.array(chosen))
+        if market.cost(np.array(chosen)) <= 4:
+            promised.append(problem.design(names).standing(problem).error_bound or inf)
+    found = rrf.plan(problem, budget=4.0)
+    assert found.status == "optimal"
+    assert found.error_bound == pytest.approx(min(promised), rel=1e-5)
+    assert "promised error" in found.notes[-1]
