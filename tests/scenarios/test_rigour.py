@@ -14,6 +14,7 @@ from scipy import sparse
 import rrf_design as rrf
 import solvers
 from rrf_design.responses.sandbox import ProgramLimits, Sandbox
+from rrf_design.rows import Sharing
 from rrf_design.verdict import Verdict
 from scenarios.kit.exact_elimination import ExactGram
 from scenarios.kit.hostile_fields import FAMILIES, field, handed_over
@@ -25,6 +26,7 @@ from scenarios.rigour.judged_fields import exactly_above, judge, reverify
 from scenarios.rigour.played_repairs import METHODS, repair_case
 from scenarios.rigour.protected_fields import protected_case
 from scenarios.rigour.rival_repairs import DrawnRepair, _exact, faults, least, rival_case
+from scenarios.rigour.unbought_entries import unbought_case
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -276,3 +278,18 @@ def test_nor_on_a_server(served: PlayedRun, seed: int) -> None:
     seen = journal_case(served, seed)
     assert not seen["believed"], seen
     assert not seen["raised"], seen
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_nobody_bought_changes_nothing_that_is_said_of_what_is_held(seed: int) -> None:
+    assert unbought_case(seed)["differences"] == []
+
+
+def test_members_of_a_family_that_are_only_declared_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Sharing.of
+
+    def of_all(self: Sharing, blocks: Any, nodes: Any) -> Any:
+        return honest(self, np.ones_like(blocks), nodes)
+
+    monkeypatch.setattr(Sharing, "of", of_all)
+    assert any(unbought_case(seed)["differences"] for seed in range(12))
