@@ -205,7 +205,8 @@ def _sure(result: Plan) -> str:
         return "the target is out of reach: proven"
     if str(result.status) == "feasible":
         return "not proven to be best"
-    return "proven to be the cheapest" if result.target is not None else "proven to be the best"
+    least = result.target is not None and result.aim is Aim.WORST
+    return "proven to be the cheapest" if least else "proven to be the best"
 
 
 def _verdict(result: Plan) -> str:

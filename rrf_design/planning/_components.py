@@ -61,7 +61,8 @@ def plan_components(
     found = finish(evaluator, mask, order, method="components", start=starting_design(evaluator, order))
     shares = _components(parts, found.selected, evaluator.k, objective, wanted, floors)
     status = PlanStatus.OPTIMAL if sure else PlanStatus.FEASIBLE
-    found = replace(found, aim=aim, components=shares, status=status)
+    target = None if goal is None else goal.target
+    found = replace(found, aim=aim, components=shares, status=status, target=target)
     if aim is not Aim.REACHED:
         return found
     count, most = float(sum(share.reached for share in shares)), float(len(shares))

@@ -72,6 +72,7 @@ def test_the_plan_is_the_best_of_all_selections(seed: int, aim: str) -> None:
     assert sorted(float(f"{one.gamma:.9g}") if one.gamma > 1e-9 else 0.0 for one in found.components) == list(values)
     assert found.cost == pytest.approx(-minus)
     assert found.status.value == "optimal"
+    assert found.reached == all(one.reached for one in found.components)
     if aim == "reached":
         assert found.value == count == sum(one.reached for one in found.components)
     assert found.gamma == pytest.approx(min(one.gamma for one in found.components), abs=1e-9)
