@@ -23,6 +23,7 @@ from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.recipe import AskEntry, recipe_from_document
 from rrf_design.questions.tables import DataTable, RowFaults, open_table
 from rrf_design.questions.templates import strict_number, template
+from rrf_design.responses import parsers
 
 if TYPE_CHECKING:
     from rrf_design.models import Model
@@ -39,14 +40,22 @@ _IDS = {"id", "no", "nr", "number", "key", "uid", "uuid"}
 _TRUTHS = {"gold", "truth", "ground truth", "label", "target", "expected", "answer", "correct", "correct answer"}
 _TRUTHS |= {"solution", "reference", "true value", "actual"}
 _YES_NO = re.compile(
-    r"(is|are|was|were|do|does|did|has|have|had|can|could|should|would|will|may|must)\b(?!.*\bor\b)", re.I | re.S
+    r"(?!was\s+(?:ist|sind|war|wird|kostet|steht|ergibt)\b)(is|are|was|were|do|does|did|has|have|had|can|could|should|would|will|may|must)\b(?!.*\bor\b)",
+    re.I | re.S,
 )
+_DAY = re.compile(r"\b(date|what day|which day|datum)\b", re.I)
 _WHOLE = re.compile(r"\b(how many|number|count|age|year|quantity)\b", re.I)
 _AMOUNT = re.compile(
     r"\b(how much|amount|total|sum|price|cost|fee|refund|tax|net|gross|balance|percentage|percent|rate|weight|height"
     r"|length|distance|duration|score|average|mean|salary|revenue|profit|discount|payment|charge)s?\b",
     re.I,
 )
+
+
+_COMMA = re.compile(r"[+-]?\d+,\d{1,2}")  # with three digits behind the comma it could be a thousand
+_DAYS, LONGEST_DAY = parsers.get("date"), 30
+LEAST_TEXT = 14
+"""A column is text to find an answer in if it has cells longer than this, and than the answers."""
 
 
 @dataclass(slots=True)
@@ -57,6 +66,8 @@ class _Column:
     rows: int = 0
     filled: int = 0
     numbers: int = 0
+    days: int = 0
+    """Cells that are one day, whose month nobody has to guess."""
     decimals: int = 0
     lists: int = 0
     characters: int = 0
@@ -92,13 +103,13 @@ class _Column:
         self.lists += _is_choices(cell)
         if len(self.classes) <= MOST_CLASSES:
             self.classes[text] = None
-        try:
-            strict_number(cell)
-        except ValueError:
+        written = _written_number(cell, text)
+        if written is None:
+            self.days += len(text) <= LONGEST_DAY and _DAYS.parse(text).ok
             return
         self.numbers += 1
         self.marks = False
-        self.decimals = max(self.decimals, len(text.partition(".")[2]))
+        self.decimals = max(self.decimals, len(written.partition(".")[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,8 @@ class _Answer:
         """How the answer is to be written."""
         if self.kind == "number":
             return f"Answer with the {'whole ' * self.whole}number only."
+        if self.kind == "day":
+            return "Answer with the date as YYYY-MM-DD only."
         if self.kind == "text":
             return "Answer with the answer itself, in as few words as it takes."
         listed = self.choices if isinstance(self.choices, str) else _literally(", ".join(self.choices))
@@ -222,7 +235,7 @@ def _opened(path: Path) -> tuple[DataTable, dict[str, str], list[_Column], int]:
     columns, and how many rows it has.
     """
     told: InputError | None = None
-    for encoding in ("utf-8", "latin-1"):
+    for encoding in ("utf-8", "cp1252", "latin-1"):
         for separator in (None, ";", "\t", "|"):
             faults = RowFaults(str(path))
             try:
@@ -294,7 +307,9 @@ def _gold_column(columns: Sequence[_Column], question: str, key: str | None) -> 
     asked = set(re.findall(r"[^\W_]+", question.lower()))
     short = [column for column in others if column.longest <= 30 and not column.lists]
     wanted = [c.name for c in short if (own := c.words.split()) and 2 * len(asked.intersection(own)) >= len(own)]
-    return wanted[0] if len(wanted) == 1 and any(column.longest > 30 for column in others) else None
+    longest = max((column.longest for column in others if column.name not in wanted), default=0)
+    there = [c.name for c in short if c.name in wanted and longest > max(c.longest, LEAST_TEXT)]
+    return there[0] if len(wanted) == len(there) == 1 else None
 
 
 def _answer(
@@ -325,12 +340,16 @@ def _answer(
         like = f"as in the column {truth.name!r}"
         if truth.numbers == truth.filled:
             return _number(like, truth.decimals)
+        if truth.days == truth.filled:
+            return _Answer("day", like)
         repeated = truth.filled >= 2 * len(truth.classes)
         if 2 <= len(truth.classes) <= MOST_CLASSES and repeated and truth.longest <= 40:
             return _Answer("choice", like, choices=tuple(sorted(truth.classes)))
         return _Answer("text", like)
     if _YES_NO.match(question.strip()):
         return _Answer("choice", "the question asks for yes or no", choices=("yes", "no"))
+    if found := _DAY.search(question):
+        return _Answer("day", f"the question says {found[0]!r}")
     if found := _WHOLE.search(question) or _AMOUNT.search(question):
         return _number(f"the question says {found[0]!r}", 0 if _WHOLE.search(question) else 2)
     return _Answer("text", "nothing says that it is a number or one of a few words")
@@ -341,6 +360,15 @@ def _number(why: str, decimals: int) -> _Answer:
     return _Answer(
         "number", why, tolerance=float(f"{'4' if not decimals else '5'}e-{decimals + 1}"), whole=not decimals
     )
+
+
+def _written_number(cell: Any, text: str) -> str | None:
+    """A number with a decimal point, or with a comma for it; None for what is none."""
+    try:
+        strict_number(cell)
+        return text
+    except ValueError:
+        return text.replace(",", ".") if _COMMA.fullmatch(text) else None
 
 
 def _is_choices(cell: Any) -> bool:
@@ -402,7 +430,7 @@ def _block(names: Sequence[str]) -> str:
 
 def _asks(question: str, above: str, answer: _Answer) -> list[dict[str, Any]]:
     """The question in three wordings, and once more for the double of a number."""
-    parser: Any = {"number": "integer" if answer.whole else "decimal", "text": "label"}.get(answer.kind)
+    parser: Any = {"number": "integer" if answer.whole else "decimal", "text": "label", "day": "date"}.get(answer.kind)
     common = {} if parser is None else {"parse": parser}
     what = "Below is one entry of a table." if above else "Read this question twice before you answer it."
     reason = "Give your reasons in one or two sentences. Then write a last line: Answer: and your answer."
@@ -412,9 +440,9 @@ def _asks(question: str, above: str, answer: _Answer) -> list[dict[str, Any]]:
         {"id": "reworded", "like": "answer", "prompt": _joined(what, question, above, answer.form), **common},
     ]
     reasoned = {"id": "reasoned", "like": "answer", "max_tokens": REASONED_TOKENS, **common}
-    if answer.kind == "text":
-        last = json_form
-        reasoned["parse"] = {"name": "json", "field": "answer", "of": "label"}
+    if answer.kind in ("text", "day"):
+        last = json_form.replace('"..."', '"YYYY-MM-DD"') if answer.kind == "day" else json_form
+        reasoned["parse"] = {"name": "json", "field": "answer", "of": parser}
     else:
         last = answer.form.replace("Answer with", "The answer is").replace(" and nothing else", "") + f"\n{reason}"
         last = last.replace(" only.", ".").replace("The answer is the", "The answer is a")
@@ -545,6 +573,7 @@ def _told(
     kinds = {
         "number": f"a number; {answer.tolerance or 0:g} off is still right" + ", whole" * answer.whole,
         "text": "a short text, compared word for word",
+        "day": "a date",
         "choice": "one of " + (answer.choices if isinstance(answer.choices, str) else ", ".join(answer.choices)),
     }
     told = [f"a row is named by {'its number' if key is None else f'column {key!r}'}"]

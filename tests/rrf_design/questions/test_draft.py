@@ -95,7 +95,7 @@ def test_answers_of_every_kind_are_read(tmp_path: Path, question: str, options: 
     [
         (TICKETS.replace(",", "\t").replace(";", ","), "t.tsv", {}),
         ("\ufeff" + TICKETS.replace(";", ",").replace(",", ";").replace("; I", " I"), "t.csv", {"separator": ";"}),
-        (TICKETS.replace("fine", "fein: schön").encode("latin-1"), "t.csv", {"encoding": "latin-1"}),
+        (TICKETS.replace("fine", "fein: schön").encode("latin-1"), "t.csv", {"encoding": "cp1252"}),
         (TICKETS.replace("\n", "\r\n"), "t.csv", {}),
     ],
 )  # fmt: skip
@@ -257,3 +257,31 @@ def test_a_model_that_writes_nothing_new_is_no_fault(tmp_path: Path) -> None:
     assert list(draft.files) == ["rrf.toml"]
     assert "the model wrote no other wording" in draft.assumed
     written(draft, tmp_path)
+
+
+ODD = {
+    "choices": ("id,review,sentiment\n" + "".join(f"{i},It works number {i},{('good', 'bad')[i % 2]}\n" for i in range(12)), "What is the sentiment?"),
+    "days": ("case,letter,due date\n" + "".join(f"{i},Please pay by {i} March 2024.,2024-03-{i:02}\n" for i in range(1, 9)), "What is the due date?"),
+    "commas": ("Nummer;Text;Betrag\n" + "".join(f"{i};Ger\u00e4t Nr. {i} kostet {i},50 \u20ac;{i},50\n" for i in range(1, 9)), "Was ist der Betrag?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("choices", "the answer is one of bad, good (as in the column 'sentiment'"),
+        ("days", "the answer is a date (as in the column 'due date'"),
+        ("commas", "the answer is a number; 0.005 off is still right (as in the column 'Betrag'"),
+    ],
+)
+def test_the_column_that_is_asked_for_is_the_truth_and_says_what_the_answer_is(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    text, question = ODD[name]
+    (tmp_path / "t.csv").write_bytes(text.encode("cp1252"))
+    draft = draft_recipe(tmp_path / "t.csv", question, folder=tmp_path)
+    assert any(words.startswith(told) for words in draft.assumed)
+    assert draft.items.recipe.data.gold_column is not None
+    assert all(
+        draft.items.recipe.data.gold_column not in prompt for prompt in next(iter(draft.items.items_in_order())).shown
+    )
