@@ -175,7 +175,7 @@ def test_a_promise_is_re_proved_without_what_proves_certificates() -> None:
 
 def test_what_verify_asks_of_a_policy_loads_no_pilot() -> None:
     """The package of promises gives its names when they are used."""
-    code = "import sys, rrf_design.cli.verify, rrf_design.promises.looks; print(*sys.modules)"
+    code = "import sys, rrf_design.cli.verify, rrf_design.checker.looks; print(*sys.modules)"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rooms = {name.split(".")[1] for name in made.stdout.split() if name.startswith("rrf_design.")}
     assert rooms.isdisjoint({"acquisition", "tables", "repairing", "planning", "models", "risk"})

@@ -135,15 +135,16 @@ def verify(
 
 def _promise(document: Any) -> Verification:
     """What is proven of a whole data set: its sentence; no margin is."""
-    from rrf_design.checker import delivery, promise_words, promises
+    from rrf_design.checker import delivery, looks, promise_words, promises
 
     if document["format"] == delivery.DELIVERED:
         sentence = delivery.prove_delivery(document).sentence
         words = promise_words.delivery_words(document["seed"], same=False)
     elif document["format"] == promises.POLICY:
-        sentence = promises.prove_policy(document).sentence
-        looks = int((document.get("looks") or {"count": 1})["count"])
-        words = promise_words.policy_words(document["seed"], looks=looks)
+        policy = promises.prove_policy(document)
+        sentence, ledger = policy.sentence, looks.check_looks(policy.document)
+        count = int((document.get("looks") or {"count": 1})["count"])
+        words = f"{promise_words.policy_words(document['seed'], looks=count)}; {ledger}"
     else:
         sentence = str(promises.prove_audit(document).document["sentence"])
         words = promise_words.audit_words(document["record"]["seed"])

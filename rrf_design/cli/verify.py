@@ -108,9 +108,9 @@ def _promise_kind(path: Path) -> str | None:
 
 def _promise(path: Path, kind: str, delivered: Path | None) -> _Proof:
     """A policy or an audit, every draw, count and test of it redone."""
+    from rrf_design.checker.looks import check_looks
     from rrf_design.checker.promise_words import policy_words
     from rrf_design.checker.promises import prove_policy
-    from rrf_design.promises.looks import check_looks
 
     fault, found, trusted, beside, document = None, "", "", None, {}
     try:

@@ -4,7 +4,7 @@ records that anybody can redo.
 pilot_design, forecast     what a pilot will do; what sizes of it could prove and cost
 policies, play             the policies that it tests, and what each does with an item
 pilot_order                the order of the tests, fixed before any truth is seen
-pilot, reuse, looks        play, test, choose; what is taken over from earlier looks; their ledger
+pilot, reuse               play, test, choose; what an earlier look or the run takes over from it
 measure, measure_relations what users otherwise guess; judging: judges
 policy_document            the policy as a document; `rrf_design.checker.promises` proves it again
 running, run_sentences   the policy on the other items, its rows, what may be said

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design._shown import Shown
+from rrf_design.checker.looks import counted
 from rrf_design.checker.promises import prove_policy
 from rrf_design.checks import delivered_node
 from rrf_design.errors import InputError
@@ -32,7 +33,6 @@ from rrf_design.promises._pilot_design import (
 from rrf_design.promises._reuse import recalled_pilot
 from rrf_design.promises._truths import EXACT_CHECKS
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
-from rrf_design.promises.looks import counted
 from rrf_design.promises.policy_document import policy_document
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.promises.running import question_of

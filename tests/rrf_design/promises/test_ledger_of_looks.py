@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
+from rrf_design.checker.looks import check_looks, ledger_path
 from rrf_design.checker.promises import prove_policy
 from rrf_design.errors import Refused
-from rrf_design.promises.looks import check_looks, ledger_path
 
 
 def look(world: Any, **settings: Any) -> dict[str, Any]:
@@ -34,6 +34,10 @@ def test_a_second_look_into_another_file_is_counted_and_the_first_no_longer_stan
     assert "looked at 2 times" in prove_policy(second).sentence
     with pytest.raises(Refused, match="tells of 1 look"):
         check_looks(first)
+    for document, valid in ((first, False), (second, True)):
+        path = world.folder / "policy.json"
+        path.write_text(json.dumps(document))
+        assert rrf.verify(path).valid == valid
     check_looks(second)
     assert look(world)["looks"]["count"] == 2  # the first once more, which now tells of both
 

@@ -14,12 +14,12 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from rrf_design.checker.promise_words import looks_words
 from rrf_design.errors import Refused
-from rrf_design.files import canonical_digest
 
 FIXED = ("recipe", "models", "programs", "seed", "risk", "confidence", "statement", "among", "order", "stratify")
 """What makes a look another one, beside its labels, its order of tests and how its items came
@@ -95,12 +95,12 @@ def _line(document: Mapping[str, Any], field: str, look: str) -> dict[str, Any]:
 def _settings(document: Mapping[str, Any]) -> str:
     choice = document["choice"]
     fixed = {key: document[key] for key in FIXED}
-    return canonical_digest({**fixed, "streams": choice["streams"], "sequential": choice["sequential"]})
+    return _digest({**fixed, "streams": choice["streams"], "sequential": choice["sequential"]})
 
 
 def _marks(document: Mapping[str, Any], labels: int) -> str:
     """How the first so many items came out under every policy, as a digest."""
-    return canonical_digest({entry["policy"]: entry["marks"][:labels] for entry in document["policies"]})
+    return _digest({entry["policy"]: entry["marks"][:labels] for entry in document["policies"]})
 
 
 def _entries(document: Mapping[str, Any], field: str | None) -> list[dict[str, Any]]:
@@ -130,3 +130,7 @@ def _same(entry: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
     grew = bool(document["choice"]["sequential"]) and entry["labels"] <= labels
     fixed = bool(entry["settings"] == _settings(document)) and (grew or bool(entry["labels"] == labels))
     return fixed and bool(entry["marks"] == _marks(document, entry["labels"]))
+
+
+def _digest(content: Any) -> str:
+    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
