@@ -201,11 +201,21 @@ FOLDED = 15
 """Tables of more rows are folded."""
 
 
+def _asked(view: FieldView, name: str) -> str:
+    """Whether a node was asked, and what asking it costs, or the question whose answer it stands
+    in.
+    """
+    asked = view.problem.asked_as(name)
+    if asked != name:
+        return f"read from the answer of {asked}"
+    return "asked" if name in view.open_nodes else f"not asked yet, costs {view.problem.node_by_id[name].cost:g}"
+
+
 def node_words(view: FieldView, name: str) -> str:
     """Everything about a node in one line."""
     node = view.problem.node_by_id[name]
     words = [f"node {name}", f"dimension {node.dim}"]
-    words.append("asked" if name in view.open_nodes else f"not asked yet, costs {node.cost:g}")
+    words.append(_asked(view, name))
     if name in view.shares:
         part = ", ".join(number(float(v), 3) for v in list(view.witness[name])[:6])
         words.append(f"{view.shares[name]:.1%} of the witness, along ({part})")
@@ -253,7 +263,7 @@ def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
         nodes,
         Column("node", lambda node: node.id),
         figures("dimension", lambda node: number(node.dim)),
-        Column("state", lambda node: "asked" if node.id in view.open_nodes else f"not asked, costs {node.cost:g}"),
+        Column("state", lambda node: _asked(view, node.id)),
         figures("blocks in the design", lambda node: number(tied[node.id])),
         figures("share of witness", lambda node: f"{view.shares[node.id]:.1%}" if node.id in view.shares else ""),
         Column("response", lambda node: "wrong" if node.id in view.wrong else "") if view.wrong else None,

@@ -12,11 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from agreeing import BOUNDED, CHECKED, PRICED, SIGNS, TIERED, generated, live, page_words, true_field
 
 import rrf_design as rrf
 from rrf_design._explain import explain
+from rrf_design.checks import vetoed
+from rrf_design.derive import field_problems
 from rrf_design.goal import Goal
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.questions import RecordedAnswers
@@ -273,3 +276,47 @@ def test_a_live_run_pays_for_what_is_asked_in_any_case(priced: Any, tmp_path: Pa
     poor = rrf.acquire(data, model, store=store, budget=5.0)
     assert poor.spent <= 5.0
     assert poor.verdicts["incomplete"] > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_field_of_a_row_is_what_a_repair_of_its_own_problem_says(seed: int) -> None:
+    """Numbers and choices of one document, with an equation between answers and one within: the row
+    of a table, field by field, against `repair` of the part of the problem that each is judged by.
+    """
+    rng = np.random.default_rng(seed)
+    money = [{"of": f"a.{name}", "tolerance": 0.01} for name in ("total", "net", "tax")]
+    recipe = {
+        "answer": [*money, {"of": "a.paid", "choices": ["yes", "no"]}],
+        "ask": [
+            {"id": "a", "prompt": "{{ x }}"},
+            *({"id": n, "like": "a", "prompt": f"{n} {{{{ x }}}}"} for n in "bcd"),
+        ],
+        "equation": [
+            {"sum": ["a.net", "a.tax"], "equals": "a.total"},
+            {"sum": ["b.net", "b.tax"], "equals": "c.total"},
+        ],
+    }
+    said, texts = [], {}
+    for ask in "abcd":
+        right = {"total": 119.0, "net": 100.0, "tax": 19.0, "paid": "yes"}
+        wrong = {"total": 120.0, "net": 101.0, "tax": 18.0, "paid": "no"}
+        texts[ask] = {name: wrong[name] if rng.random() < 0.15 else value for name, value in right.items()}
+        said.append({"id": "1", "node": ask, "text": json.dumps(texts[ask])})
+    data = rrf.dataset(recipe, [{"x": "1"}])
+    (row,) = rrf.repair(data, said).rows()
+    whole = data["1"]
+    numbers = {f"{ask}.{name}": value for ask, own in texts.items() for name, value in own.items() if name != "paid"}
+    gone = vetoed(whole, {name: (value,) for name, value in numbers.items()})
+    given: dict[str, Any] = {name: value for name, value in numbers.items() if name not in gone}
+    given |= {f"{ask}.paid": [1.0, 0.0] if own["paid"] == "yes" else [0.0, 1.0] for ask, own in texts.items()}
+    assert set(gone) <= set(row.unread)
+    for value, part in zip(row.values, field_problems(whole), strict=True):
+        (node,) = part.deliver or ()
+        alone = rrf.repair(part, {name: given[name] for name in part.node_by_id if name in given})
+        assert (value.field, value.verdict, value.assumes) == (node, alone.verdict, alone.assumes)
+        if value.answer is not None:
+            told = alone.repaired[node]
+            assert told is not None
+            expected = ("yes", "no")[int(told[1] > 0.5)] if len(told) == 2 else told[0]
+            assert value.answer == pytest.approx(expected) if len(told) == 1 else value.answer == expected
+            assert same(value.bound, alone.bounds[node])

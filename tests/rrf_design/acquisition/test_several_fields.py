@@ -12,6 +12,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.acquisition.result import answer_log
 from rrf_design.models.scripted import ScriptedModel
+from rrf_design.reporting import write_report
 from rrf_design.tables import delivery_of
 
 FIELDS = {"total": {"tolerance": 0.005}, "date": {"parse": "date"}, "vendor": {}}
@@ -134,6 +135,13 @@ def test_people_are_asked_about_every_open_field_at_once(tmp_path: Path) -> None
     values = {value.field: (value.answer, value.verdict.value) for value in told["0"].values}
     assert values["a.date"] == ("2024-03-05", "checked")
     assert values["a.vendor"][1] == "checked"
+
+
+def test_a_run_has_its_page(tmp_path: Path) -> None:
+    data = rrf.dataset(recipe(), ROWS)
+    found = run(tmp_path, data=data)
+    page = write_report(found, tmp_path / "run.html", problem=dict(data.items()))
+    assert "read from the answer of a.total" in Path(page).read_text()
 
 
 def test_a_broken_equation_makes_the_answer_unread_in_a_run_too(tmp_path: Path) -> None:
