@@ -64,6 +64,10 @@ class ProvenDelivery:
     """So many of them may be wrong; all, where nothing is proven yet."""
     reached: bool
     drawn: int
+    untouched: int
+    """Rows that nobody had looked at when the first was drawn."""
+    allowed: int
+    """So many of the rows handed over may be wrong."""
     confidence: Fraction
     sentence: str
 
@@ -138,7 +142,9 @@ def _proven(data: Document, table: Table | None) -> ProvenDelivery:
         withheld=len(withheld),
         untold=sum(mark == UNTOLD for mark, _ in late.values()),
     )
-    return ProvenDelivery(rows, looks, wrong, remaining, bound, reached, len(draws), sure, sentence)
+    return ProvenDelivery(
+        rows, looks, wrong, remaining, bound, reached, len(draws), len(untouched), allowed, sure, sentence
+    )
 
 
 def _told(data: Document) -> None:

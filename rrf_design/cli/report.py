@@ -102,7 +102,7 @@ def _tell(source: PageSource, kind: str, out: Path, size: int, printer: Printer)
     printer.note(f"({kind}, {size / 1024:.0f} kB, works offline)")
 
 
-FIELDLESS = ("rrf-scenario", "rrf-policy", "rrf-policy-run", "rrf-audit")
+FIELDLESS = ("rrf-scenario", "rrf-policy", "rrf-policy-run", "rrf-audit", "rrf-delivery", "rrf-delivered")
 """Documents whose page draws no field."""
 
 

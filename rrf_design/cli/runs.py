@@ -11,7 +11,7 @@ import typer
 from rrf_design.cli.live_models import Store
 from rrf_design.cli.output import Printer, say, table
 from rrf_design.cli.run_results import describe, write_document
-from rrf_design.documents import sealed
+from rrf_design.documents import checked, read, sealed
 from rrf_design.texts import digits
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def _list(found: tuple[RunSummary, ...]) -> None:
 
 
 def show_verb(
-    run: Annotated[str, typer.Argument(help="A run, the beginning of its name, or last.")],
+    run: Annotated[
+        str, typer.Argument(help="A run, the beginning of its name, or last; or the proof of a delivered table.")
+    ],
     store: Store = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write its document here (.json).")] = None,
     answers: Annotated[
@@ -59,9 +61,13 @@ def show_verb(
     """What did a run buy, and what came of it? Read from the journal; nothing is asked or bought.
 
     Example: rrf-design show last
+
+    Example: rrf-design show proof.json
     """
     from rrf_design.acquisition import answer_log, read_run
 
+    if Path(run).is_file():
+        return _show_delivered(Path(run), printer)
     result = read_run(run, store=store)
     if out is not None:
         write_document(out, result)
@@ -69,7 +75,20 @@ def show_verb(
         from rrf_design.models import write_records
 
         write_records(answers, answer_log(result.run, store=store))
-    printer.result(result.to_json, lambda: _describe(result))
+    return printer.result(result.to_json, lambda: _describe(result))
+
+
+def _show_delivered(path: Path, printer: Printer) -> None:
+    """What a document of `deliver` proves, and what it cost."""
+    from rrf_design.checker.delivery import prove_delivery
+    from rrf_design.promises.delivery import cost_words
+
+    document = checked(read(path), "rrf-delivered", what=str(path))
+    proven = prove_delivery(document)
+    names = ("sentence", "reached", "rows", "labels", "wrong_found", "remaining", "bound")
+    told = {"format": document["format"], **{name: getattr(proven, name) for name in names}}
+    told["spent"] = document["spent"]
+    printer.result(told, lambda: say(f"{proven.sentence}\n{cost_words(document)}"))
 
 
 def _describe(result: Acquisition) -> None:

@@ -117,12 +117,7 @@ class TestedDelivery:
     @property
     def cost_sentence(self) -> str:
         """What it cost, labels included."""
-        labels = f"{self.labels:,} label{'s' * (self.labels != 1)}"
-        paid = self.label_cost * self.labels
-        return (
-            f"Cost {money(self.spent)} in all: {labels} at {money(self.label_cost)} ({money(paid)}), answers and checks"
-            f" {money(self.spent - paid)}."
-        )
+        return cost_words(self.document)
 
     def to_json(self) -> dict[str, Any]:
         """What the verb prints with --json; the proof is in `document`."""
@@ -155,6 +150,13 @@ def money(value: float) -> str:
     """An amount with at most two decimals."""
     text = f"{value:,.2f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def cost_words(document: Mapping[str, Any]) -> str:
+    """What a delivery cost, labels included, from its document."""
+    looks, each, spent = document["looks"], document["label_cost"], document["spent"]
+    labels = f"{looks:,} label{'s' * (looks != 1)} at {money(each)} ({money(each * looks)})"
+    return f"Cost {money(spent)} in all: {labels}, answers and checks {money(spent - each * looks)}."
 
 
 class DeliverySession:
@@ -269,7 +271,7 @@ class DeliverySession:
         looks = made.next()
         document = self._document()
         proven = prove_delivery(document)
-        delivery = Delivery(self.dataset, self._rows())
+        delivery = Delivery(self.dataset, self._rows(), proven=proven)
         expected = len(looks.rows) if made.frozen is not None else made.expected().looks
         return TestedDelivery(
             document,

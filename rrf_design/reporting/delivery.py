@@ -51,6 +51,7 @@ from rrf_design.texts import digits, rounded_down, rounded_up
 from rrf_design.verdict import Verdict, table_sentence
 
 if TYPE_CHECKING:
+    from rrf_design.checker.delivery import ProvenDelivery
     from rrf_design.reporting.documents import PageSource
 
 FIRST = 50
@@ -69,7 +70,7 @@ def _item_table_parts(document: Mapping[str, Any]) -> PageParts:
         str(head["title"]),
         [section("Every item", items_table(data))],
         subtitle=str(head.get("subtitle") or ""),
-        lead=_delivery_lead(head),
+        lead=delivery_lead(head),
         facts=[(str(name), str(value)) for name, value in head.get("facts") or ()],
         refresh=head.get("refresh"),
     )
@@ -94,7 +95,7 @@ def batch_page(source: PageSource) -> PageParts:
     return _item_table_parts(_batch_delivery(source.data))
 
 
-def _delivery_lead(head: Mapping[str, Any]) -> Markup:
+def delivery_lead(head: Mapping[str, Any]) -> Markup:
     """The sentence first, then how many there are of each verdict and what it cost."""
     kind = {True: "good", False: "bad", None: "plain"}[head.get("good")]
     shown = [Card(str(label), amount(value), str(note)) for label, value, note in head.get("figures") or ()]
@@ -266,9 +267,11 @@ def _batch_delivery(data: Mapping[str, Any], *, title: str = "Repair of many fie
     return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
 
 
-def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | None] = ()) -> dict[str, Any]:
+def delivered_items(
+    data: Mapping[str, Any], stories: Sequence[list[Detail] | None] = (), *, proven: ProvenDelivery | None = None
+) -> dict[str, Any]:
     """The rows of an `rrf-delivery`; `stories` is what was asked and answered about each, where it
-    is at hand.
+    is at hand; `proven` what a test of the table proved: that is said first then.
     """
     rows, details = [], []
     fields = [str(value["field"]) for value in data["items"][0].get("values", ())] if data["items"] else []
@@ -283,10 +286,24 @@ def delivered_items(data: Mapping[str, Any], stories: Sequence[list[Detail] | No
         "sentence": table_sentence(data["verdicts"], assumes=premise),
         "good": True if Verdict(data["verdict"]) is Verdict.CHECKED else None,
         "verdicts": data["verdicts"],
+        **({} if proven is None else proven_head(proven)),
     }
     own = [*fields, "verdict"] if fields else ["answer", "verdict", "bound", "raw"]
     columns = ["item", "rank", *own, "wrong", "cost", "reason"]
     return sealed("rrf-item-table", {"head": head, "columns": columns, "rows": rows, "details": details})
+
+
+def proven_head(proven: ProvenDelivery) -> dict[str, Any]:
+    """What leads the page of a table that was tested: the proven sentence and its counts."""
+    return {
+        "sentence": proven.sentence,
+        "good": True if proven.reached else None,
+        "figures": [
+            ["may be wrong, at most", proven.bound, f"of {proven.rows:,} rows handed over"],
+            ["looked at", proven.labels, f"by people; {proven.wrong_found:,} wrong, and fixed"],
+            ["not checked", proven.remaining, "rows that nobody looked at"],
+        ],
+    }
 
 
 def _delivered_row(item: Mapping[str, Any]) -> list[Any]:

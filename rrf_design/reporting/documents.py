@@ -32,6 +32,7 @@ _PAGES = {
     "rrf-repair-batch": "rrf_design.reporting.delivery:batch_page",
     "rrf-run": "rrf_design.reporting.runs:run_page",
     "rrf-delivery": "rrf_design.reporting.delivery:delivered",
+    "rrf-delivered": "rrf_design.reporting._delivered:delivered_page",
     "rrf-item-table": "rrf_design.reporting.delivery:item_table_page",
     "rrf-policy": "rrf_design.reporting._policies:policy_page",
     "rrf-policy-run": "rrf_design.reporting._policies:policy_run_page",
@@ -115,7 +116,7 @@ def read(document: Any, *, problem: Any = None) -> PageSource:
 def _as_mapping(result: Any) -> Any:
     """A result object as its document; anything else as it is."""
     package, name = type(result).__module__.rpartition(".")[0], type(result).__name__
-    if (package, name) == ("rrf_design.certificates", "Certificate"):
+    if (package, name) in (("rrf_design.certificates", "Certificate"), ("rrf_design.promises", "TestedDelivery")):
         return result.document
     if package == "rrf_design.planning" and name in ("Plan", "Frontier"):
         return sealed(f"rrf-{name.lower()}", result.to_json())

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rrf_design._shown import ShownRows, axes_of, frame_of
 from rrf_design.documents import FORMATS, Case, sealed, write_junit, write_text, writing
@@ -27,6 +27,9 @@ from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.tables.rows import WORDS, Row, delivered_names, review_ranks
 from rrf_design.texts import cell_json, cell_text, cell_texts, sheet_text
 from rrf_design.verdict import Verdict, table_sentence, worst
+
+if TYPE_CHECKING:
+    from rrf_design.checker.delivery import ProvenDelivery
 
 TOGETHER = 1000
 """Rows that are read and written at once."""
@@ -49,10 +52,13 @@ class Delivery(Mapping[str, Row], ShownRows):
         verdicts: Mapping[str, int] | None = None,
         seconds: float = 0.0,
         answers: Any = None,
+        proven: ProvenDelivery | None = None,
     ) -> None:
         self.dataset, self._rows, self.seconds = dataset, rows, seconds
         self.answers = answers
         """What it was made from, where that can be read again: recorded answers, for the page."""
+        self.proven = proven
+        """What a test of this table proved, where there was one: then its sentence is said."""
         counted = Counter(row.verdict.value for row in rows) if verdicts is None else verdicts
         self.verdicts: dict[str, int] = {verdict.value: counted.get(verdict.value, 0) for verdict in Verdict}
         """How many items have each verdict."""
@@ -139,8 +145,8 @@ class Delivery(Mapping[str, Row], ShownRows):
         return frame_of([{name: row.get(name) for name in columns} for row in merged], columns)
 
     def sentence(self) -> str:
-        """What one may say about all of it."""
-        return table_sentence(self.verdicts)
+        """What one may say about all of it: what was proven, where it was tested."""
+        return table_sentence(self.verdicts) if self.proven is None else self.proven.sentence
 
     def _line(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
@@ -225,7 +231,7 @@ def _cases(delivery: Delivery) -> list[Case]:
 def _write_page(path: str | os.PathLike[str], delivery: Delivery) -> None:
     from rrf_design.reporting.delivery import delivered_items, delivery_page
 
-    write_text(path, delivery_page(delivered_items(delivery.to_json(), _stories(delivery))))
+    write_text(path, delivery_page(delivered_items(delivery.to_json(), _stories(delivery), proven=delivery.proven)))
 
 
 def _stories(delivery: Delivery) -> list[list[dict[str, Any]] | None]:

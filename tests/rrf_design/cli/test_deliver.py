@@ -94,6 +94,38 @@ def test_from_a_table_to_one_to_hand_over_with_its_proof(folder: Path) -> None:
     assert "REFUSED" in told
 
 
+def test_pages_and_show_say_the_proven_sentence_first(folder: Path) -> None:
+    """On the table's page, on its proof's and in show: never a count of verdicts before it."""
+    _, out = run("gold.toml", *BASE, "-o", "d.html", "-o", "x.json")
+    sentence, cost = out.splitlines()[:2]
+    assert sentence.startswith("At most 4 of these 40 rows are wrong (confidence 95 %)")
+    call = CliRunner()
+    assert call.invoke(app, ["report", "x.json", "-o", "p.html"]).exit_code == 0
+    for name in ("d.html", "p.html"):
+        page = (folder / name).read_text()
+        first = re.search(r'class="callout good">.*?<p>(.*?)</p>', page, re.DOTALL)
+        assert first is not None
+        assert first[1] == sentence
+        assert "40 rows:" not in page
+    assert "The random rows" in (folder / "p.html").read_text()
+    assert call.invoke(app, ["show", "x.json"]).stdout.splitlines() == [sentence, cost]
+    told = json.loads(call.invoke(app, ["show", "x.json", "--json"]).stdout)
+    assert told["sentence"] == sentence
+    run("r.toml", *BASE, "--review", "look.csv", "-o", "open.html")
+    assert 'class="callout plain">' in (folder / "open.html").read_text()
+    assert "Not proven yet that at most 4 of these 40 rows are wrong" in (folder / "open.html").read_text()
+
+
+def test_a_page_shows_no_proof_that_the_checker_refuses(folder: Path) -> None:
+    run("gold.toml", *BASE, "-o", "x.json")
+    forged = {**json.loads((folder / "x.json").read_text()), "risk": 0.2}
+    (folder / "x.json").write_text(json.dumps(forged))
+    assert CliRunner().invoke(app, ["report", "x.json", "-o", "p.html"]).exit_code == 0
+    page = (folder / "p.html").read_text()
+    assert "REFUSED: the seal is not that of the document" in page
+    assert "At most" not in page.partition("<script")[0].partition("<body")[2]
+
+
 def test_json_is_one_object_with_the_promised_keys(folder: Path) -> None:
     code, out = run("gold.toml", *BASE, "--json")
     told = json.loads(out)
