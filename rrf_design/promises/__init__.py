@@ -36,7 +36,7 @@ _HOME = {
     "rrf_design.promises.delivery": "DeliverySession Look TestedDelivery answered deliver money read_cells",
     "rrf_design.promises.forecast": "forecast_pilot",
     "rrf_design.promises.policies": "CHECK_EVERYTHING LadderPolicy",
-    "rrf_design.promises.policy_document": "policy_document",
+    "rrf_design.promises._policy_document": "policy_document",
     "rrf_design.promises.running": "PolicyRun run_policy",
 }
 
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from rrf_design.promises._pilot_analysis import PilotResult, gold_truths, run_pilot
     from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, plan_pilot
     from rrf_design.promises._play import play
+    from rrf_design.promises._policy_document import policy_document
     from rrf_design.promises._sheets import AnswerSheet, read_sheet
     from rrf_design.promises._truths import GoldRule, Truth
     from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
@@ -95,7 +96,6 @@ if TYPE_CHECKING:
     from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, money, read_cells
     from rrf_design.promises.forecast import forecast_pilot
     from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
-    from rrf_design.promises.policy_document import policy_document
     from rrf_design.promises.running import PolicyRun, run_policy
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -30,10 +30,10 @@ from rrf_design.promises._pilot_design import (
     plan_pilot,
     settings_of,
 )
+from rrf_design.promises._policy_document import policy_document
 from rrf_design.promises._reuse import recalled_pilot
 from rrf_design.promises._truths import EXACT_CHECKS
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
-from rrf_design.promises.policy_document import policy_document
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.promises.running import question_of
 from rrf_design.questions.answers import RecordedAnswers

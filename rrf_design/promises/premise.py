@@ -14,7 +14,7 @@ from rrf_design.checker.premises import OTHER, alike, check_pilot, failures, rat
 from rrf_design.checker.promises import prove_policy
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises._pilot_design import Population
-from rrf_design.promises.policy_document import check_draw
+from rrf_design.promises._policy_document import check_draw
 
 if TYPE_CHECKING:
     from rrf_design.questions.datasets import Dataset

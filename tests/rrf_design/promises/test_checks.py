@@ -26,7 +26,7 @@ from rrf_design.promises import (
 )
 from rrf_design.promises._checks import is_known, machine_checks, may_run, program_digests, shown_to
 from rrf_design.promises._pilot_design import buy_pilot, checks_to_fetch
-from rrf_design.promises.policy_document import VOIDED_BY
+from rrf_design.promises._policy_document import VOIDED_BY
 
 ALL = ("tests", "command", "judge")
 SETTINGS = PilotSettings(12, 0.4, order="holm")

@@ -300,7 +300,7 @@ def test_size_and_strata_are_those_of_the_table(make_world: Any) -> None:
     strata another test.
     """
     from rrf_design.promises._pilot_design import Population
-    from rrf_design.promises.policy_document import check_draw
+    from rrf_design.promises._policy_document import check_draw
 
     world = make_world(items=80, wrong=0.05)
     document = world.document(PilotSettings(40, 0.2))

@@ -11,8 +11,8 @@ import pytest
 from rrf_design.checker.promise_words import nothing_delivered
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, prove_policy, run_policy
+from rrf_design.promises._policy_document import policy_document
 from rrf_design.promises.policies import LastRung
-from rrf_design.promises.policy_document import policy_document
 from rrf_design.promises.running import RunTotals, run_sentence
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement
@@ -280,7 +280,7 @@ def _run_unproven(data: Any, live: Any, document: Any) -> Any:
     from types import SimpleNamespace
     from unittest.mock import patch
 
-    with patch("rrf_design.promises.policy_document.prove_policy", lambda said: SimpleNamespace(document=said)):
+    with patch("rrf_design.promises._policy_document.prove_policy", lambda said: SimpleNamespace(document=said)):
         return run_policy(data, live, document)
 
 
