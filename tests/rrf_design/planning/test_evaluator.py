@@ -174,7 +174,7 @@ def test_the_best_and_the_cheapest_of_all_designs(block: int) -> None:
             continue
         every = designs(problem)
         best = max(value for cost, value in every if cost <= 3.0)
-        bought = rrf.plan(problem, budget=3.0)
+        bought = rrf.plan(problem, budget=3.0, aim="worst")
         assert bought.value <= best * (1 + 1e-9) + 1e-12
         assert bought.upper_bound >= best * (1 - 1e-9) - 1e-9
         if bought.status == "optimal":
@@ -480,7 +480,7 @@ def test_candidates_that_no_rows_can_help():
         nodes=[{"id": "x"}, {"id": "y"}],
         anchors=[{"id": "zero", "node": "x", "rows": [[0.0]], "cost": 1.0}, {"id": "a", "node": "x", "cost": 1.0}],
     )
-    found = plan(problem, budget=5.0)
+    found = plan(problem, budget=5.0, aim="worst")
     assert found.gamma == 0.0
     assert found.selected == ()
     assert "can't help, because all their rows are zero: zero" in found.notes

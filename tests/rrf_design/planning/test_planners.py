@@ -263,7 +263,7 @@ def test_of_the_best_designs_the_cheapest_is_bought(features):
             best = best_within(designs, budget)
             if best is None:
                 continue
-            found = plan(problem, budget=budget, method="optimal")
+            found = plan(problem, budget=budget, method="optimal", aim="worst")
             least = min(cost for cost, value, _ in designs if cost <= exact(budget) and value >= best * (1 - 1e-9))
             assert exact(found.cost) == least
             assert found.least_cost
@@ -291,7 +291,7 @@ def test_robust_optimum_is_the_best_of_all_designs(seed):
     problem = random_problem(seed, features=("radii",), blocks=6)
     evaluator = Evaluator(problem, objective="robust")
     designs = all_designs(problem, value=lambda names: evaluator.value(evaluator.market.mask(names)))
-    found = plan(problem, budget=4.0, method="optimal", objective="robust")
+    found = plan(problem, budget=4.0, method="optimal", objective="robust", aim="worst")
     assert found.status is PlanStatus.OPTIMAL
     assert found.value == pytest.approx(best_within(designs, 4.0), rel=1e-8, abs=1e-9)
     assert found.value <= found.gamma
@@ -328,7 +328,7 @@ def test_a_plan_is_reproducible():
 
 
 def test_zero_needs_no_purchase_and_is_proven_when_none_helps(pairs) -> None:
-    found = plan(pairs, budget=5.0, method="optimal")
+    found = plan(pairs, budget=5.0, method="optimal", aim="worst")
     assert (found.gamma, found.upper_bound, found.gap, found.status) == (0.0, 0.0, 0.0, PlanStatus.OPTIMAL)
     assert found.selected == ()
     assert plan(pairs, budget=6.0, method="optimal").gamma > 0.5

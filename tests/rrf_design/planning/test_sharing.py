@@ -98,7 +98,7 @@ def judge(problem: rrf.Problem, seed: int, *, solver: str = "ortools", robust: b
     best = max(value for cost, value, _ in designs if cost <= budget)
     for method in ("optimal", "greedy"):
         try:
-            plan = rrf.plan(problem, budget=budget, method=method, objective=objective, front_end=solver)
+            plan = rrf.plan(problem, budget=budget, method=method, objective=objective, front_end=solver, aim="worst")
         except rrf.BudgetError:
             return
         own = next(value for _, value, names in designs if names == plan.selected)

@@ -90,7 +90,7 @@ def test_one_and_two_are_not_bought_for_two_and_a_half():
         anchors=[{"id": "one", "node": "x", "cost": 1.0}, {"id": "two", "node": "y", "cost": 2.0}],
     )
     for solver in ("ortools", "pulp"):
-        found = plan(problem, budget=2.5, method="optimal", front_end=solver)
+        found = plan(problem, budget=2.5, method="optimal", front_end=solver, aim="worst")
         assert (found.gamma, found.cost) == (0.0, 0.0)
         assert plan(problem, budget=3.0, method="optimal", front_end=solver).cost == 3.0
         with pytest.raises(BudgetError):
@@ -147,7 +147,7 @@ def test_values_and_bounds_are_those_of_all_designs(features, k):
             if best is None:
                 continue
             for method in ("optimal", "witness-cuts"):
-                found = plan(problem, budget=budget, method=method)
+                found = plan(problem, budget=budget, method=method, aim="worst")
                 assert found.gamma == pytest.approx(best, rel=1e-8, abs=1e-9)
                 assert found.upper_bound == pytest.approx(best, rel=1e-7, abs=1e-9)
             if best > 0:
