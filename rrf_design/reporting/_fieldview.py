@@ -60,8 +60,10 @@ class FieldView:
 
     @cached_property
     def energies(self) -> dict[str, float]:
-        """‖C_j h‖² of the witness for every block of the problem, owned or not."""
-        return self.problem.structure.energies(self.witness) if self.witness else {}
+        """‖C_j h‖² of the witness for every block of the problem: of those held, and of each other
+        one where it were held, too.
+        """
+        return self.problem.design(list(self.selected)).energies(self.witness) if self.witness else {}
 
     def block_status(self, block: Relation | Anchor) -> str:
         """ "owned", "bought", "sale", or "waiting" for an owned block that touches a node not asked

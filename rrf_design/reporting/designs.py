@@ -301,8 +301,7 @@ def _crossed(views: Sequence[FieldView], names: Names) -> Markup:
         if not set(witness) <= view.open_nodes:
             rows.append([names[i], f"{names[other]}'s witness", "asks nodes that it does not have"])
             continue
-        energies = view.problem.structure.energies(witness)
-        held = [b.id for b in view.problem.blocks if view.block_status(b) in ("owned", "bought")]
-        seen = sqrt(sum(energies[name] for name in held))
+        design = view.problem.design(list(view.selected))
+        seen = sqrt(design.image(design.structure.energies(witness)))
         rows.append([names[i], f"{names[other]}'s witness on {', '.join(witness)}", number(seen)])
     return table(["design", "looks at", "moves its measurements by ‖B h‖"], rows, right=[2])
