@@ -127,7 +127,7 @@ def estimates(seed: int) -> dict[str, Any]:
     log = rng.multivariate_normal(np.zeros(rows), truth, size=repeats)
     estimate = np.atleast_2d(np.cov(log.T))
     check = {"id": "a", "node": "x", "covariance": ((estimate + estimate.T) / 2).tolist(), "estimated_from": repeats}
-    white = Problem(nodes=[{"id": "x", "dim": rows}], anchors=[check]).whole.matrix.toarray()
+    white = Problem(nodes=[{"id": "x", "dim": rows}], anchors=[check]).operator([]).matrix.toarray()
     return {"missed": int(np.linalg.eigvalsh(white @ truth @ white.T)[-1] > 1.0)}
 
 
