@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """Since 2 rows are linked; runs of 1 are read and gone on with as they are."""
-_BROKEN = ("malformed", "not a database", "is corrupt", "not decode to UTF-8")
+_BROKEN = ("malformed", "not a database", "no such table", "is corrupt", "not decode to UTF-8")
 _LINKED = ("seq", "kind", "purchase", "attempt", "at", "body")
 
 
@@ -108,11 +108,13 @@ class Journal:
         *,
         redactor: Redactor | None = None,
         make: bool = True,
+        read_only: bool = False,
     ) -> None:
         """Open the store; with `make=False` only where there is one: who looks for a run must not
-        make a journal.
+        make a journal. With `read_only` not a byte of it is written, no table is made, and no run
+        waits for the reader.
         """
-        missing = None if make else no_journal(store)
+        missing = None if make and not read_only else no_journal(store)
         if missing is not None:
             raise InputError(f"{missing}: no journal of runs; `acquire` makes one, --store or RRF_STORE names another")
         address = store_address(store)
@@ -120,7 +122,7 @@ class Journal:
         self._redactor = redactor or Redactor(password_of(address))
         file = address.removeprefix("sqlite:///") if address.startswith("sqlite:///") else ""
         self.path = Path(file) if file and file != ":memory:" else None
-        self._engine = open_engine(address, self.path, self.shown)
+        self._engine = open_engine(address, self.path, self.shown, read_only=read_only)
         self._runs, self._problems, self._events = tables()
         self._tails: dict[str, tuple[int, str]] = {}
         """How many events a run has and the link of the last one; an empty link in a run without
@@ -131,7 +133,8 @@ class Journal:
         self._doing("opened")
         with self._errors("opened"):
             self._connection: Connection = self._engine.connect()
-            self._make_tables()
+            if not read_only:
+                self._make_tables()
         self._absolute = None if self.path is None else self.path.absolute()
         self._file = self._on_disk()
 
@@ -235,15 +238,23 @@ class Journal:
         self._still_there(run)
         self._tails[run] = first + len(rows), mark
 
-    def events(self, run: str) -> tuple[Event, ...]:
-        """All that was appended, in order; Refused where a row is not the one that was written."""
-        self._sound(run)
+    def events(self, run: str, *, after: int = 0) -> tuple[Event, ...]:
+        """All that was appended, in order; Refused where a row is not the one that was written.
+
+        `after`: only what came after the first so many, which somebody has read before; each row is
+        held against the one before it all the same.
+        """
         mark = self._header(run)[1]
-        query = self._events.select().where(self._events.c.run == run).order_by(self._events.c.seq)
-        with self._errors("read"), self._connection.begin():
-            rows = self._connection.execute(query).all()
+        if after:
+            rows = self._rows(run, after - 1)
+            if not rows or rows[0].seq != after - 1:
+                raise damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
+            mark, rows = _without_link(str(rows[0].body))[1], rows[1:]
+        else:
+            self._sound(run)
+            rows = self._rows(run, 0)
         events = []
-        for number, row in enumerate(rows):
+        for number, row in enumerate(rows, start=after):
             where, body = f"run {run}, event {number}", row.body
             if mark:
                 body, said = _without_link(str(row.body))
@@ -256,8 +267,15 @@ class Journal:
                 events.append(Event(Kind(row.kind), json.loads(body), purchase, row.attempt, row.at))
             except (TypeError, ValueError, AttributeError, RecursionError):
                 raise damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
-        self._tails[run] = len(rows), mark
+        self._tails[run] = after + len(rows), mark
         return tuple(events)
+
+    def _rows(self, run: str, first: int) -> Sequence[Any]:
+        """The rows of a run's events, from this one on."""
+        table = self._events
+        query = table.select().where(table.c.run == run, table.c.seq >= first).order_by(table.c.seq)
+        with self._errors("read"), self._connection.begin():
+            return self._connection.execute(query).all()
 
     def replay(self, run: str, apply: Callable[[Event], None]) -> None:
         """Apply all events of a run in order; Refused where one does not follow from those before

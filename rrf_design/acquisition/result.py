@@ -303,7 +303,7 @@ def _still_on_sale(designs: Mapping[str, Candidates], run: RunState) -> dict[str
 
 def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquisition:
     """A run as its journal has it; nothing is asked, bought or written."""
-    with Journal(store, make=False) as journal:
+    with Journal(store, read_only=True) as journal:
         run = journal.find(run)
         header = journal.header(run)
         designs = {item: Candidates(with_room(files.from_document(doc))) for item, doc in journal.problems(run).items()}
@@ -318,7 +318,7 @@ def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list
     """The raw answers of a run as records that the replay model reads, each with its item and
     node; what a check was told has its `source`.
     """
-    with Journal(store, make=False) as journal:
+    with Journal(store, read_only=True) as journal:
         found = journal.find(run)
         together = {
             item: others

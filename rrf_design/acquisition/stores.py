@@ -46,12 +46,15 @@ def no_journal(store: str | os.PathLike[str] | None) -> str | None:
     return file if file != address and file != ":memory:" and not Path(file).exists() else None
 
 
-def open_engine(address: str, path: Path | None, shown: str) -> Engine:
+def open_engine(address: str, path: Path | None, shown: str, *, read_only: bool = False) -> Engine:
     import sqlalchemy
 
     if path is not None and str(path) and not path.absolute().parent.is_dir():
         raise InputError(f"store {shown}: the folder {path.parent} does not exist")
     sqlite = address.startswith("sqlite")
+    if sqlite and read_only and path is not None:
+        file = path
+        return sqlalchemy.create_engine("sqlite://", creator=lambda: _reader(file), poolclass=sqlalchemy.NullPool)
     try:
         # A busy database is waited for; ten seconds is longer than any of our transactions.
         options: dict[str, Any] = {"connect_args": {"timeout": 10}} if sqlite else {"pool_pre_ping": True}
@@ -62,7 +65,22 @@ def open_engine(address: str, path: Path | None, shown: str) -> Engine:
         raise InputError(f"store {shown}: not an address a database can be found at") from None
     if sqlite:
         sqlalchemy.event.listen(engine, "connect", _pragmas)
-    return engine
+    return engine.execution_options(postgresql_readonly=True) if read_only and not sqlite else engine
+
+
+def _reader(path: Path) -> Any:
+    """A connection that can't write.
+
+    Without a log beside the file nobody writes to it at this moment, and then it is read as it
+    lies there: opening it otherwise would make that log.
+    """
+    import sqlite3
+    from urllib.parse import quote
+
+    way = f"file:{quote(str(path.absolute()))}?mode=ro"
+    if not path.with_name(f"{path.name}-wal").exists():
+        way += "&immutable=1"
+    return sqlite3.connect(way, uri=True, timeout=10, check_same_thread=False)
 
 
 def _pragmas(connection: Any, _record: object) -> None:

@@ -128,7 +128,7 @@ def _follow(what: str, out: Path, store: str | None, seconds: float, printer: Pr
     run = _source(what, None, store).data["run"]  # the same one, though "last" may mean another soon
 
     def length() -> int:
-        with Journal(store, make=False) as journal:
+        with Journal(store, read_only=True) as journal:
             return journal.length(run)
 
     printer.note(f"(following {run}: open {out} in a browser; Ctrl-C ends this)")
@@ -222,7 +222,7 @@ def _source(what: str, problem: Path | None, store: str | None) -> PageSource:
     missing = no_journal(store)
     if missing is not None:
         raise InputError(f"{what}: no such file, and no journal of runs ({missing}) here; name one with --store")
-    with Journal(store) as journal:
+    with Journal(store, read_only=True) as journal:
         problems = {item: from_document(text) for item, text in journal.problems(journal.find(what)).items()}
     source = read(read_run(what, store=store), problem=problems)
     return replace(source, answers=answer_log(what, store=store))

@@ -30,7 +30,7 @@ def runs_verb(store: Store = None, *, printer: Printer) -> None:
     found: tuple[RunSummary, ...] = ()
     shown = no_journal(store)
     if shown is None:
-        with Journal(store) as journal:
+        with Journal(store, read_only=True) as journal:
             found = journal.summaries()
             shown = journal.shown
     document = sealed("rrf-runs", {"store": shown, "runs": [asdict(run) for run in found]})

@@ -58,6 +58,52 @@ def test_events_come_back_in_order_and_whole(store: str) -> None:
         assert (summary.stopped_because, summary.purchases, summary.items, summary.name) == ("done", 0, 1, "a run")
 
 
+def test_events_are_read_on_from_where_one_was(store: str) -> None:
+    with Journal(store) as journal, Journal(store, read_only=True) as viewer:
+        run = begin(journal)
+        journal.append(run, [Event(Kind.SESSION, {}), Event(Kind.STOPPED, {"item": "a"})])
+        assert len(viewer.events(run)) == 2
+        assert viewer.events(run, after=2) == ()
+        journal.append(run, [Event(Kind.STOPPED, {"item": "b"})])
+        assert [event.body["item"] for event in viewer.events(run, after=2)] == ["b"]
+        with pytest.raises(Refused, match="no longer has the 5 events"):
+            viewer.events(run, after=5)
+        table = journal._events
+        with journal._connection.begin():
+            changed = table.update().where(table.c.run == run, table.c.seq == 2).values(body='{"item": "c"}')
+            journal._connection.execute(changed)
+        with pytest.raises(Refused, match="not the one that was written"):
+            viewer.events(run, after=2)
+
+
+def test_a_reader_writes_nothing(tmp_path: Path) -> None:
+    store = tmp_path / "runs.sqlite"
+    with pytest.raises(InputError, match="no journal of runs"):
+        Journal(store, read_only=True)
+    with Journal(store) as journal:
+        run = begin(journal)
+        journal.append(run, [Event(Kind.SESSION, {})])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with Journal(store, read_only=True) as viewer:
+        assert [each.run for each in viewer.summaries()] == [run]
+        assert len(viewer.events(run)) == 1
+        with pytest.raises(RetryLater, match="readonly"):
+            viewer.append(run, [Event(Kind.ENDED, {"because": "done"})])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    sqlite3.connect(tmp_path / "other.sqlite").execute("create table t (x)").connection.close()
+    with Journal(tmp_path / "other.sqlite", read_only=True) as viewer, pytest.raises(InputError, match="no such table"):
+        viewer.summaries()
+
+
+def test_a_reader_of_postgresql_can_not_write(server: str) -> None:
+    with Journal(server) as journal:
+        run = begin(journal)
+    with Journal(server, read_only=True) as viewer:
+        assert viewer.events(run) == ()
+        with pytest.raises(RetryLater, match="read-only"):
+            viewer.append(run, [Event(Kind.ENDED, {"because": "done"})])
+
+
 def test_a_purchase_is_settled_once_only(store: str) -> None:
     with Journal(store) as journal:
         run = begin(journal)
