@@ -125,8 +125,7 @@ class PassRows:
 
     def answers(self, place: int) -> dict[str, Any]:
         """What was answered, by node, as it would be delivered."""
-        row = self._sheet.rows[place]
-        return {node: shown(said, row.parser) for node, said in row.implied.items() if said is not None}
+        return self._sheet.rows[place].votes
 
     def alike(self, place: int) -> list[int]:
         """Other rows that show the same."""

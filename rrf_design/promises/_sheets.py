@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from rrf_design.goal import Goal
 from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
 from rrf_design.promises._checks import is_known, machine_checks, shown_to
-from rrf_design.promises._truths import Said, same
+from rrf_design.promises._truths import Said, same, shown
 from rrf_design.promises.buying import BoughtAnswers
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -135,6 +136,11 @@ class ItemAnswers:
     """Those that were asked for in vain, because the call failed: a run goes on without them, a
     pilot can't count on them.
     """
+
+    @property
+    def votes(self) -> dict[str, Any]:
+        """What each node's answer means of the delivered value, as it would be delivered."""
+        return {node: shown(said, self.parser) for node, said in self.implied.items() if said is not None}
 
     def price(self, step: str) -> float:
         """Of an answer, or of a check that the item has."""

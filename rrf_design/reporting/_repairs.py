@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.reporting._charts import Bar, bar_chart
 from rrf_design.reporting._fieldview import FieldView
 from rrf_design.reporting._graph import draw_field
-from rrf_design.reporting._sentences import MEANINGS, SIGNS, said
+from rrf_design.reporting._sentences import MEANINGS, said
 from rrf_design.reporting.delivery import vector
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.pages import (
+    SIGNS,
     Card,
     Child,
     Column,

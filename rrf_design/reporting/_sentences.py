@@ -10,17 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rrf_design.reporting.pages import Markup, at_most, callout, prose
+from rrf_design.reporting.pages import SIGNS, Markup, at_most, callout, prose
 from rrf_design.verdict import Verdict
 
-SIGNS = {
-    "checked": "good",
-    "consistent": "plain",
-    "ambiguous": "unsure",
-    "incomplete": "unsure",
-    "contradicted": "bad",
-}
-"""How a verdict is marked on every page: what is only consistent is not marked as right."""
 MEANINGS = {
     "checked": "a check decides the value, whatever was answered",
     "consistent": "within the bound, if what is assumed holds; nobody has tested that",

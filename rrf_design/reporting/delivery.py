@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
-from rrf_design.reporting._sentences import MEANINGS, SIGNS, common
+from rrf_design.reporting._sentences import MEANINGS, common
 from rrf_design.reporting.pages import (
+    SIGNS,
     Card,
     Child,
     Markup,

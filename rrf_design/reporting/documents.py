@@ -70,6 +70,11 @@ class PageSource:
     """Seconds after which the page is to be loaded anew, while more is to come."""
 
 
+def has_page(kind: str) -> bool:
+    """Whether documents of this format have a page."""
+    return kind in _PAGES
+
+
 def write_report(
     document: Any,
     out: str | os.PathLike[str],
@@ -129,12 +134,38 @@ def _as_mapping(result: Any) -> Any:
 
 def render(source: PageSource) -> str:
     """The page as text."""
+    return fragments(source).html()
+
+
+def fragments(document: Any) -> PageParts:
+    """What there is to show of a document: its sentence, one picture, its sections.
+
+    A page in a file and the studio are made of them, so both show the same.
+
+    Parameters
+    ----------
+    document : PageSource, path, mapping or result
+        As `write_report` takes it.
+
+    Returns
+    -------
+    PageParts
+
+    Examples
+    --------
+    >>> counts = {"checked": 2, "consistent": 1}
+    >>> head = {"title": "three rows", "sentence": "2 checked.", "verdicts": counts}
+    >>> rows = {"head": head, "columns": ["item"], "rows": [["a"], ["b"], ["c"]]}
+    >>> fragments({"format": "rrf-item-table", "version": 1, **rows}).title
+    'three rows'
+    """
+    source = document if isinstance(document, PageSource) else read(document)
     if source.kind == "problem":
         raise InputError("report: a problem has no page before it is explained; write_report(explain(problem), ...)")
     module, _, name = _PAGES[source.kind].partition(":")
     make: Callable[[PageSource], PageParts] = getattr(import_module(module), name)
     try:
-        return make(source).html()
+        return make(source)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         where = f"{source.path}: " if source.path is not None else "report: "
         raise InputError(f"{where}the {source.kind} document is damaged ({type(error).__name__}: {error})") from error

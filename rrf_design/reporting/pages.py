@@ -18,7 +18,7 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -35,6 +35,15 @@ MANY = 200
 """Rows of a table beyond which only the first ones are written, with a line that says how many are
 left out.
 """
+
+SIGNS = {
+    "checked": "good",
+    "consistent": "plain",
+    "ambiguous": "unsure",
+    "incomplete": "unsure",
+    "contradicted": "bad",
+}
+"""How a verdict is marked on every page: what is only consistent is not marked as right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +145,31 @@ def cards(items: Sequence[Card]) -> Markup:
     return tag("div", made, class_="cards")
 
 
+def verdict_bar(counts: Mapping[str, int]) -> Markup | None:
+    """How many rows have which verdict: one bar, with the numbers as words below; None where there
+    is no row.
+    """
+    total = sum(counts.values())
+    if not total:
+        return None
+    parts, at = [], 0.0
+    for name in SIGNS:
+        share = 100.0 * counts.get(name, 0) / total
+        if share:
+            parts.append(tag("rect", x=at, y=0.0, width=share, height=10.0, class_=f"v-{name}"))
+        at += share
+    named = [(name, counts[name]) for name in SIGNS if counts.get(name)]
+    words = ", ".join(f"{count:,} {name}" for name, count in named)
+    where = {"viewBox": "0 0 100 10", "preserveAspectRatio": "none", "role": "img", "aria_label": words}
+    legend = [
+        tag("li", tag("svg", tag("rect", width=10.0, height=10.0, class_=f"v-{name}"), viewBox="0 0 10 10"),
+            f"{count:,} {name}")
+        for name, count in named
+    ]  # fmt: skip
+    bar = tag("svg", tag("title", words), parts, class_="verdicts", **where)
+    return tag("div", bar, tag("ul", legend, class_="legend"), class_="bar-by-verdict")
+
+
 def table(
     columns: Sequence[str],
     rows: Sequence[Sequence[Child]],
@@ -221,33 +255,46 @@ class PageParts:
     """What a kind of document shows, before it is HTML: the parts may be shown without their page.
 
     `lead`, the sentence that the verdict allows with the figures that go with it, stands above the
-    contents; `facts` (digests, versions, dates) at the foot; a page that grows is loaded anew every
-    `refresh` seconds.
+    contents; `picture`, the one drawing that says most, follows it; `facts` (digests, versions,
+    dates) at the foot; a page that grows is loaded anew every `refresh` seconds.
     """
 
     title: str
     sections: Sequence[Section]
     subtitle: str = ""
     lead: Child = None
+    picture: Child = None
     facts: Sequence[tuple[str, str]] = ()
     refresh: int | None = None
 
-    def html(self) -> str:
-        """The whole page, in one file."""
+    @property
+    def sentence(self) -> str:
+        """What a page leads with, as text: its first paragraph."""
+        found = re.search(r"<p>(.*?)</p>", join(self.lead), re.DOTALL)
+        return "" if found is None else html.unescape(re.sub(r"<[^>]*>", "", found[1]))
+
+    def body(self) -> Markup:
+        """Everything between the head of a page and its scripts."""
         named = [(f"part-{i}", part) for i, part in enumerate(self.sections, start=1)]
         contents = None
         if len(named) > 2:
             links = [tag("li", tag("a", part.heading, href=f"#{anchor}")) for anchor, part in named]
             contents = tag("nav", tag("ul", links), aria_label="Contents")
-        body = [tag("section", tag("h2", part.heading), part.content, id=anchor) for anchor, part in named]
-        needed = [file for sign, file in _SCRIPTS.items() if any(sign in part.content for part in self.sections)]
-        style, script = _asset("page.css"), Markup("".join(_asset(file) for file in ("page.js", *needed)))
+        parts = [tag("section", tag("h2", part.heading), part.content, id=anchor) for anchor, part in named]
+        listed = [[tag("dt", name), tag("dd", value)] for name, value in self.facts]
+        foot = tag("footer", tag("dl", listed)) if listed else None
+        subtitle = tag("p", self.subtitle, class_="subtitle") if self.subtitle else None
+        header = tag("header", tag("h1", self.title), subtitle)
+        return tag("main", header, self.lead, self.picture, contents, parts, foot)
+
+    def html(self) -> str:
+        """The whole page, in one file."""
+        main = self.body()
+        style, script = asset("page.css"), Markup("".join(asset(file) for file in scripts_of(main)))
         policy = (
             f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
             " base-uri 'none'; form-action 'none'"
         )
-        listed = [[tag("dt", name), tag("dd", value)] for name, value in self.facts]
-        foot = tag("footer", tag("dl", listed)) if listed else None
         head = tag(
             "head",
             tag("meta", charset="utf-8"),
@@ -258,8 +305,6 @@ class PageParts:
             tag("title", self.title),
             tag("style", style),
         )
-        subtitle = tag("p", self.subtitle, class_="subtitle") if self.subtitle else None
-        main = tag("main", tag("header", tag("h1", self.title), subtitle), self.lead, contents, body, foot)
         return f'<!doctype html>\n<html lang="en">{head}<body>{main}{tag("script", script)}</body></html>\n'
 
 
@@ -274,8 +319,13 @@ since it is escaped.
 """
 
 
+def scripts_of(content: Markup) -> list[str]:
+    """The scripts that this content needs, in the order in which they run."""
+    return ["page.js", *(file for sign, file in _SCRIPTS.items() if sign in content)]
+
+
 @cache
-def _asset(name: str) -> Markup:
+def asset(name: str) -> Markup:
     """Our own style or script, written into every page."""
     return Markup(files("rrf_design.reporting").joinpath("assets", name).read_text(encoding="utf-8"))
 

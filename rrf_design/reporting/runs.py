@@ -13,11 +13,12 @@ from rrf_design.reporting._charts import Bar, Series, bar_chart, step_chart
 from rrf_design.reporting._fieldview import FieldView, folded
 from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting._repairs import answers, repaired_view
-from rrf_design.reporting._sentences import MEANINGS, SIGNS, said
+from rrf_design.reporting._sentences import MEANINGS, said
 from rrf_design.reporting.delivery import items_table, moment, run_delivery, run_head, vector
 from rrf_design.reporting.designs import gamma
 from rrf_design.reporting.pages import (
     MANY,
+    SIGNS,
     Card,
     Child,
     Column,
