@@ -79,6 +79,7 @@ VERBS = {
         "parsers", "How much depends on the parser: read the same answers with several, and see where they part."
     ),
     "report": Verb("report", "Write one self-contained HTML page that works offline and prints well."),
+    "studio": Verb("studio", "Look at documents, tables and runs in a browser, and let people answer what is open."),
     "demo": Verb(
         "demo",
         "Ask a very small model easy questions in several wordings, and find out which answers are wrong.",

@@ -1,0 +1,23 @@
+"""A local page that shows what is in a folder or a store, and asks people: `rrf-design studio`.
+
+    server    who may ask: loopback, a token, Host and Origin, a strict content security policy
+    library   what lies there: documents, delivered tables, runs, stores of labels, each with its
+              sentence
+    index     the rows of one table, to be filtered, searched, sorted and paged
+    items     one row: its input, who answered what, and the drawing
+    pages     HTML of all of it, from the fragments that static pages are made of
+    labels    questions for people, their leases and their labels, in a file of their own
+    live      a run while it goes on, read and never written
+
+Nothing here writes to a run, a table or a document. The one thing that is written is a store of
+labels, and only by a request that came from the page itself.
+"""
+
+from __future__ import annotations
+
+from rrf_design.studio.labels import LabelStore, is_label_store, review_file
+from rrf_design.studio.library import Library
+from rrf_design.studio.pages import export
+from rrf_design.studio.server import make_app, serve
+
+__all__ = ["LabelStore", "Library", "export", "is_label_store", "make_app", "review_file", "serve"]

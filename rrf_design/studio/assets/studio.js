@@ -1,0 +1,30 @@
+"use strict";
+(() => {
+  const one = (selector) => document.querySelector(selector);
+
+  // j and k go to the next and the previous row, wherever the page has such links.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.target instanceof Element && event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const rel = { j: "next", k: "prev" }[event.key];
+    const link = rel && one(`.paging a[rel="${rel}"]`);
+    if (link) { event.preventDefault(); link.click(); }
+  });
+
+  // Whether the studio answers; it is said, and looked at again, until it does.
+  const banner = one(".offline");
+  let away = false;
+  const tell = (gone) => {
+    if (banner) banner.hidden = !gone;
+    if (away && !gone) document.dispatchEvent(new CustomEvent("studio:back"));
+    away = gone;
+  };
+  const look = async () => {
+    try {
+      const answer = await fetch("/alive", { cache: "no-store" });
+      tell(!answer.ok);
+    } catch { tell(true); }
+  };
+  setInterval(() => { if (!document.hidden) look(); }, 1500);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
+})();

@@ -1,0 +1,141 @@
+"""One row of a delivered table as somebody opens it: what was handed in, who answered what, what
+the answers mean of the delivered value, and the field with the wrong ones crossed out.
+
+The recipe and the recorded answers beside the table are read for this row alone, so the size of the
+table does not matter. Where they are not there, the row itself is all there is to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rrf_design.errors import InputError, RRFError
+from rrf_design.promises import read_sheet
+from rrf_design.questions import dataset
+from rrf_design.questions.answers import RecordedAnswers
+from rrf_design.reporting import FieldView, draw_field
+from rrf_design.reporting.pages import Markup
+from rrf_design.tables import repair_dataset
+from rrf_design.texts import cell_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rrf_design.problem import Problem
+    from rrf_design.questions.datasets import DataItem
+    from rrf_design.questions.recipe import Recipe
+    from rrf_design.studio.index import TableIndex
+    from rrf_design.studio.library import Library
+    from rrf_design.tables import Row
+
+FEW = 400
+"""Characters of an answer beside its node in the drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one node was asked and answered."""
+
+    node: str
+    prompt: str
+    text: str
+    status: str
+    means: str | None
+    """What it says of the delivered value, in words; None where it says nothing of it."""
+    wrong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A row with everything that lies behind it."""
+
+    id: str
+    place: int
+    own: Mapping[str, Any]
+    ours: Mapping[str, Any]
+    answers: Sequence[Said] = ()
+    drawing: Markup | None = None
+    note: str = ""
+    """Why there is no more to show."""
+
+    @property
+    def groups(self) -> list[tuple[str, list[Said]]]:
+        """Answers by what they mean, those that most say first."""
+        found: dict[str, list[Said]] = {}
+        for said in self.answers:
+            if said.means is not None:
+                found.setdefault(said.means, []).append(said)
+        return sorted(found.items(), key=lambda group: -len(group[1]))
+
+
+def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Item:
+    """The row of this id; InputError where there is none that may be shown."""
+    found = index.row(name)
+    if found is None:
+        raise InputError(f"there is no row {name!r:.80} here, or it waits for a blind look")
+    place, cells = found
+    delivered = index.delivered
+    own = {key: cells.get(key) for key in delivered.own}
+    ours = {key: cells.get(key) for key in cells if key not in own}
+    recipe = library.recipe(path)
+    if recipe is None:
+        return Item(name, place, own, ours, note="No recipe lies beside this table, so its questions are not known.")
+    rows = [row for lines in library.answers(path.parent) for row in lines.of(name)]
+    if not rows:
+        return Item(name, place, own, ours, note="No recorded answers of this row lie beside the table.")
+    try:
+        answers, drawing = _behind(recipe, own, name, rows)
+    except (RRFError, ValueError) as error:
+        return Item(name, place, own, ours, note=f"What lies behind it can't be shown: {error}")
+    return Item(name, place, own, ours, answers, drawing)
+
+
+def _behind(
+    recipe: Recipe, own: Mapping[str, Any], name: str, rows: Sequence[Mapping[str, Any]]
+) -> tuple[list[Said], Markup | None]:
+    """Who answered what, and the drawing of the field that they make."""
+    one = dataset(recipe, [dict(own)])
+    (item,) = one.items_in_order()
+    known = [{**row, "id": item.id} for row in rows]  # of a table without ids a row alone is number 1
+    with RecordedAnswers(one, known, checks=True) as recorded:
+        given = recorded.of(item.id)
+        votes = {} if one.recipe.fields else read_sheet(one, recorded, tuple(given)).rows[0].votes
+    row = next(iter(repair_dataset(one, [k for k in known if k["node"] in _asks(one)]).rows()))
+    prompts = item.prompts
+    answers = []
+    for node in dict.fromkeys([*prompts, *given]):
+        answer = given.get(node)
+        text = "" if answer is None else answer.text if answer.text is not None else cell_text(_numbers(answer.value))
+        status = "not asked" if answer is None else answer.status or ""
+        means = cell_text(votes[node]) if node in votes else None
+        answers.append(Said(node, prompts.get(node, ""), text or "", status, means, node in row.wrong))
+    return answers, _drawing(item, row, answers)
+
+
+def _asks(one: Any) -> set[str]:
+    """What an answer may be called by: everything but checks."""
+    checks = {str(entry.get("id")) for entry in one.recipe.long.get("anchors", ())}
+    named = {str(key[0]) for key in (*one.recipe.nodes, *one.recipe.calls)} | set(one.recipe.nodes.values())
+    return named - checks
+
+
+def _numbers(value: Any) -> Any:
+    return value[0] if value is not None and len(value) == 1 else value
+
+
+def _drawing(item: DataItem, row: Row, answers: Sequence[Said]) -> Markup | None:
+    problem: Problem = item.problem
+    if problem.nonlinear:
+        return None
+    remarks = {}
+    for said in answers:
+        if said.node in problem.node_by_id and (said.text or said.status):
+            text = said.text if len(said.text) <= FEW else f"{said.text[:FEW]}…"
+            meaning = f", which means {said.means}" if said.means not in (None, said.text) else ""
+            remarks[said.node] = f"answered {text!r}{meaning}" if said.text else said.status
+    asked = {said.node for said in answers if said.text or said.status != "not asked"}
+    selected = [node.id for node in problem.nodes if node.cost is not None and node.id in asked]
+    wrong = {name for name in row.wrong if name in problem.node_by_id}
+    return draw_field(FieldView(problem, selected, wrong=wrong, remarks=remarks))

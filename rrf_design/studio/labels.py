@@ -1,0 +1,334 @@
+"""Questions for people and what they said, in a SQLite file of its own.
+
+A verb that takes `--review FILE` takes such a store in its place (`review_file`): it reads labels
+and writes questions as rows of today's review file, and the store keeps them for the studio. A run
+has one writer, so labels never lie in a journal.
+
+A question is *blind* where its label is to prove something: then the store holds nothing that was
+answered, because the verb does not write it there, and questions come in the drawn order. Labels of
+blind questions and of others are kept apart by the verb that asked (`queue`), and each verb is
+given its own alone, so that no label that was given with the answers in sight enters a bound.
+
+Several people may work at once. A question that is shown to one of them is theirs for two minutes
+(`LEASE`), prolonged while they look; then it is free again. A label is there, once and on the disk,
+before the next question is given.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rrf_design.errors import InputError, RetryLater
+from rrf_design.questions.tables import RowFaults, open_table
+from rrf_design.responses.parsers import check_review
+from rrf_design.texts import cell_text, json_text, sheet_text, showable
+
+ENDINGS = (".sqlite", ".sqlite3", ".db")
+LEASE = 120.0
+"""Seconds for which a question belongs to whom it was shown."""
+LONGEST = 100_000
+"""Characters of a label."""
+WORDS = ("question", "text", "prompt", "model_answer", "raw", "reason")
+"""Columns with the words of others: no formulas in a spreadsheet."""
+_TABLES = (
+    "create table if not exists rrf_questions (queue text, id text, part text, place integer, blind integer,"
+    " open integer, row text, primary key (queue, id, part))",
+    "create table if not exists rrf_labels (queue text, id text, part text, value text, who text, at real,"
+    " stamp text, taken integer, primary key (queue, id, part))",
+    "create table if not exists rrf_leases (queue text, id text, part text, who text, until real,"
+    " primary key (queue, id, part))",
+    "create table if not exists rrf_later (queue text, id text, part text, at real, primary key (queue, id, part))",
+)
+
+
+def is_label_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a store of labels; nothing is written to find out."""
+    try:
+        with Path(path).open("rb") as stream:
+            if stream.read(15) != b"SQLite format 3":
+                return False
+        database = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True)
+        try:
+            query = "select 1 from sqlite_master where type = 'table' and name = 'rrf_questions'"
+            return database.execute(query).fetchone() is not None
+        finally:
+            database.close()
+    except (OSError, sqlite3.Error):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked now."""
+
+    queue: str
+    """The verb that asks."""
+    id: str
+    part: str
+    """The check that is asked for, where a row has several."""
+    blind: bool
+    row: Mapping[str, Any]
+    """As the review file has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much of a store is done."""
+
+    open: int
+    labels: int
+    blind: bool
+    """Whether any open question is blind."""
+
+
+class LabelStore:
+    """A store of questions and labels. Safe for several threads and processes."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, make: bool = False, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.path, self._clock = Path(path), clock
+        if not make and not self.path.exists():
+            raise InputError(f"{path}: no such store of labels")
+        self._lock = threading.RLock()
+        try:
+            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
+            self._db.execute("pragma synchronous = full")
+            if make:
+                for text in _TABLES:
+                    self._db.execute(text)
+            self._db.execute("select 1 from rrf_questions limit 1")
+        except sqlite3.Error as error:
+            raise InputError(f"{path}: is no store of labels, and can't be made one ({error})") from None
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """One change, whole and on the disk, or none of it."""
+        with self._lock:
+            try:
+                self._db.execute("begin immediate")
+                try:
+                    yield self._db
+                except BaseException:
+                    self._db.execute("rollback")
+                    raise
+                self._db.execute("commit")
+            except sqlite3.OperationalError as error:
+                raise RetryLater(f"{self.path}: the label was not saved ({error}); try again") from None
+
+    def ask(self, queue: str, rows: Sequence[Mapping[str, Any]], *, blind: bool) -> None:
+        """These questions are open now, in this order; others of the queue are closed. Labels
+        stay.
+        """
+        with self._changing() as db:
+            db.execute("update rrf_questions set open = 0 where queue = ?", (queue,))
+            for place, row in enumerate(rows):
+                key = (queue, *_key(row))
+                db.execute(
+                    "insert or replace into rrf_questions values (?, ?, ?, ?, ?, 1, ?)",
+                    (*key, place, int(blind), json_text({k: v for k, v in row.items() if k != "value"}, default=str)),
+                )
+
+    def counts(self) -> Counts:
+        with self._lock:
+            (labels,) = self._db.execute("select count(*) from rrf_labels").fetchone()
+            still, blind = self._db.execute(
+                f"select count(*), max(blind) from rrf_questions q where open = 1 and {_UNLABELLED}"
+            ).fetchone()
+        return Counts(still, labels, bool(blind))
+
+    def blind_ids(self) -> frozenset[str]:
+        """Rows whose answers nobody may see yet."""
+        query = f"select distinct id from rrf_questions q where open = 1 and blind = 1 and {_UNLABELLED}"
+        with self._lock:
+            return frozenset(name for (name,) in self._db.execute(query))
+
+    def next(self, who: str) -> Question | None:
+        """The first open question that is nobody else's, which is theirs from now on; None where
+        there is none.
+        """
+        now = self._clock()
+        with self._changing() as db:
+            found = db.execute(
+                "select q.queue, q.id, q.part, q.blind, q.row from rrf_questions q"
+                " left join rrf_leases l using (queue, id, part) left join rrf_later s using (queue, id, part)"
+                f" where open = 1 and {_UNLABELLED} and (l.until is null or l.until < ? or l.who = ?)"
+                " order by l.who is not ?, s.at is not null, s.at, q.queue, q.place limit 1",
+                (now, who, who),
+            ).fetchone()
+            if found is None:
+                return None
+            queue, name, part, blind, row = found
+            db.execute(
+                "insert or replace into rrf_leases values (?, ?, ?, ?, ?)", (queue, name, part, who, now + LEASE)
+            )
+        return Question(queue, name, part, bool(blind), json.loads(row))
+
+    def label(self, question: tuple[str, str, str], value: Any, who: str, *, stamp: str) -> str:
+        """Save what somebody said; "saved", or "taken" where somebody else was faster.
+
+        `stamp` names this one act: sent twice, it counts once.
+        """
+        _check(value)
+        with self._changing() as db:
+            asked = db.execute(
+                "select open from rrf_questions where queue = ? and id = ? and part = ?", question
+            ).fetchone()
+            if asked is None or not asked[0]:
+                raise InputError(f"row {question[1]!r:.60} is not asked about any more")
+            there = db.execute(
+                "select stamp from rrf_labels where queue = ? and id = ? and part = ?", question
+            ).fetchone()
+            if there is not None:
+                return "saved" if there[0] == stamp else "taken"
+            text = json_text(value)
+            db.execute(
+                "insert into rrf_labels values (?, ?, ?, ?, ?, ?, ?, 0)", (*question, text, who, self._clock(), stamp)
+            )
+            self._release(db, question)
+        return "saved"
+
+    def later(self, question: tuple[str, str, str], who: str) -> None:
+        """Let go of a question: it comes again after the others."""
+        with self._changing() as db:
+            db.execute("insert or replace into rrf_later values (?, ?, ?, ?)", (*question, self._clock()))
+            self._release(db, question, who)
+
+    def undo(self, who: str) -> Question | None:
+        """Take back one's last label that no verb has read yet; its question is one's own again."""
+        with self._changing() as db:
+            found = db.execute(
+                "select queue, id, part from rrf_labels where who = ? and taken = 0 order by at desc, rowid desc"
+                " limit 1",
+                (who,),
+            ).fetchone()
+            if found is None:
+                return None
+            db.execute("delete from rrf_labels where queue = ? and id = ? and part = ?", found)
+            db.execute("delete from rrf_later where queue = ? and id = ? and part = ?", found)
+            for other in db.execute("select queue, id, part from rrf_leases where who = ?", (who,)).fetchall():
+                self._release(db, other, who)
+            db.execute("insert or replace into rrf_leases values (?, ?, ?, ?, ?)", (*found, who, self._clock() + LEASE))
+            blind, row = db.execute(
+                "select blind, row from rrf_questions where queue = ? and id = ? and part = ?", found
+            ).fetchone()
+        queue, name, part = found
+        return Question(queue, name, part, bool(blind), json.loads(row))
+
+    def prolong(self, who: str) -> None:
+        """Whoever looks at a question keeps it."""
+        with self._changing() as db:
+            now = self._clock()
+            db.execute("update rrf_leases set until = ? where who = ? and until >= ?", (now + LEASE, who, now))
+
+    @staticmethod
+    def _release(db: sqlite3.Connection, question: Sequence[str], who: str | None = None) -> None:
+        whose = "" if who is None else " and who = ?"
+        values = question if who is None else (*question, who)
+        db.execute(f"delete from rrf_leases where queue = ? and id = ? and part = ?{whose}", tuple(values))
+
+    def rows(self, queue: str | None = None) -> list[dict[str, Any]]:
+        """Every question as a row of the review file, `value` filled in where somebody said it."""
+        query = (
+            "select q.row, b.value from rrf_questions q left join rrf_labels b using (queue, id, part)"
+            " where (b.value is not null or q.open = 1) and (q.queue = ? or ? is null)"
+            " order by b.value is not null, q.queue, q.place"
+        )
+        with self._lock:
+            found = self._db.execute(query, (queue, queue)).fetchall()
+        return [{**json.loads(row), "value": "" if said is None else json.loads(said)} for row, said in found]
+
+    def queues(self) -> list[str]:
+        """The verbs that asked."""
+        with self._lock:
+            return [name for (name,) in self._db.execute("select distinct queue from rrf_questions order by queue")]
+
+    def file(self, form: str, queue: str | None = None) -> str:
+        """Today's review file: CSV, or JSON lines."""
+        rows = self.rows(queue)
+        if form == "jsonl":
+            return "".join(json_text(row) + "\n" for row in rows)
+        columns = list(dict.fromkeys(key for row in rows for key in row if key != "value")) or ["id"]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*columns, "value"])
+        for row in rows:
+            cells = {key: cell_text(row.get(key)) for key in (*columns, "value")}
+            shown = [sheet_text(showable(cells[key])) if key in WORDS else cells[key] for key in columns]
+            writer.writerow([*shown, cells["value"]])
+        return text.getvalue()
+
+    def taken(self, queue: str, keys: Sequence[tuple[str, str]]) -> None:
+        """A verb has read these labels: they can't be taken back any more."""
+        with self._changing() as db:
+            db.executemany(
+                "update rrf_labels set taken = 1 where queue = ? and id = ? and part = ?",
+                [(queue, *key) for key in keys],
+            )
+
+
+_UNLABELLED = "not exists (select 1 from rrf_labels b where b.queue = q.queue and b.id = q.id and b.part = q.part)"
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return str(row.get("id")), str(row.get("check") or "")
+
+
+def _check(value: Any) -> None:
+    check_review(value)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise InputError("the label is empty; ? says that nobody can tell")
+    if len(str(value)) > LONGEST:
+        raise InputError(f"the label has more than {LONGEST:,} characters")
+
+
+@contextmanager
+def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path | None]:
+    """The review file that a verb reads and writes: the one it was given, or, where it was given a
+    store of labels, a file that stands for it while the verb works.
+
+    >>> with review_file(Path("review.csv"), "repair", blind=False) as path:
+    ...     print(path)
+    review.csv
+    """
+    if place is None or place.suffix.lower() not in ENDINGS:
+        yield place
+        return
+    store = LabelStore(place, make=True)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{place.stem}.jsonl"
+            said = [row for row in store.rows(queue) if row["value"] != ""]
+            if said:
+                path.write_text("".join(json_text(row) + "\n" for row in said), encoding="utf-8")
+            yield path
+            store.taken(queue, [_key(row) for row in said])
+            store.ask(queue, _open_rows(path), blind=blind)
+    finally:
+        store.close()
+
+
+def _open_rows(path: Path) -> list[dict[str, Any]]:
+    """The questions that a verb left without a value."""
+    if not path.is_file() or not path.stat().st_size:
+        return []
+    table = open_table(path)
+    rows = [dict(cells) for _, cells, _ in table.rows(RowFaults(table.name))]
+    return [row for row in rows if row.get("value") in (None, "", [])]

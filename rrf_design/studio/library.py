@@ -1,0 +1,420 @@
+"""What lies in the folders, stores and documents that the studio was given: each with its sentence,
+how many rows have which verdict, what it cost, when, and what to do next.
+
+Folders are looked through at every request for the list, so what a verb writes meanwhile appears;
+what did not change is not read again. Nothing outside of what was given can be named: a key is
+looked up among what was found, never opened as a path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from rrf_design.acquisition import Journal, answer_log, read_run
+from rrf_design.acquisition.redaction import without_password
+from rrf_design.errors import InputError, RRFError
+from rrf_design.files import from_document
+from rrf_design.questions.recipe import Recipe, load_recipe
+from rrf_design.questions.tables import RowFaults, open_table
+from rrf_design.reporting.documents import PageSource, fragments, has_page, read
+from rrf_design.studio.index import Delivered, TableIndex
+from rrf_design.studio.labels import LabelStore, is_label_store
+from rrf_design.verdict import Verdict, table_sentence
+
+TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+STORES = (".sqlite", ".sqlite3", ".db")
+DEEPEST = 4
+MOST = 5000
+"""Files of a folder that are looked at."""
+LARGE = 8_000_000
+"""Bytes. Of a larger document the list shows what its head says; its page is made when asked."""
+HEAD = 65_536
+_KIND = re.compile(rb'"format":\s*"(rrf-[a-z-]+)')
+_SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryEntry:
+    """One thing that was found."""
+
+    key: str
+    """What addresses call it: its path below what was given, with the run of a store."""
+    kind: str
+    """"table", "document", "run" or "labels"."""
+    path: Path | None
+    title: str = ""
+    sentence: str = ""
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    cost: float | None = None
+    at: datetime | None = None
+    next: str = ""
+    format: str = ""
+    run: str = ""
+    store: str = ""
+    rows: int | None = None
+    trouble: str = ""
+    """Why it can't be shown."""
+
+
+class Library:
+    """What the studio shows. Safe for several threads."""
+
+    def __init__(self, places: Sequence[str | os.PathLike[str]] = (".",)) -> None:
+        self.places = [str(place) for place in places] or ["."]
+        self._lock = threading.RLock()
+        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._found: dict[str, LibraryEntry] = {}
+        for place in self.places:
+            if "://" not in place and not Path(place).exists():
+                raise InputError(f"{place}: no such file or folder")
+        self.look()
+
+    def look(self) -> list[LibraryEntry]:
+        """Everything there is now, the newest first."""
+        found: dict[str, LibraryEntry] = {}
+        for key, path in self._files():
+            for entry in self._entries(key, path):
+                found.setdefault(entry.key, entry)
+        for place in self.places:
+            if "://" in place:
+                for entry in self._runs(without_password(place), place, None):
+                    found.setdefault(entry.key, entry)
+        with self._lock:
+            self._found = found
+        oldest = datetime.min.replace(tzinfo=UTC)
+        return sorted(found.values(), key=lambda entry: entry.at or oldest, reverse=True)
+
+    def entry(self, key: str) -> LibraryEntry:
+        """What an address names; InputError where it is not there (any more)."""
+        if key not in self._found:
+            self.look()
+        if key not in self._found:
+            raise InputError(f"there is no {key!r:.80} here; the list shows what there is")
+        return self._found[key]
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        """Every file that may be something, with its key."""
+        several = len(self.places) > 1
+        for place in self.places:
+            path = Path(place)
+            if "://" in place:
+                continue
+            if not path.is_dir():
+                yield path.name if not several else str(path), path
+                continue
+            seen = 0
+            for folder, folders, names in os.walk(path):
+                below = Path(folder).relative_to(path)
+                folders[:] = sorted(n for n in folders if n[:1] not in "._" and n not in _SKIPPED)
+                if len(below.parts) >= DEEPEST:
+                    folders.clear()
+                for name in sorted(names):
+                    seen += 1
+                    if seen > MOST:
+                        return
+                    inside = str(below / name)
+                    yield inside if not several else str(path / inside), Path(folder, name)
+
+    def _entries(self, key: str, path: Path) -> Iterator[LibraryEntry]:
+        ending = path.suffix.lower()
+        if ending not in (".json", *TABLES, *STORES):
+            return
+        try:
+            seen = path.stat()
+        except OSError:
+            return
+        if ending in STORES:
+            yield from self._store(key, path)
+            return
+        make = self._document if ending == ".json" else self._table
+        entry = self._once(("entry", key, path, seen.st_mtime_ns, seen.st_size), lambda: _sound(make, key, path))
+        if entry is not None:
+            yield replace(entry, at=datetime.fromtimestamp(seen.st_mtime, tz=UTC))
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+        """Made once for a file as it is; what was made of it before it changed is forgotten."""
+        with self._lock:
+            if key not in self._kept:
+                made = make()
+                for other in [other for other in self._kept if other[:3] == key[:3]]:
+                    del self._kept[other]
+                self._kept[key] = made
+            return self._kept[key]  # type: ignore[no-any-return]
+
+    def _document(self, key: str, path: Path) -> LibraryEntry | None:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD)
+        named = _KIND.search(head)
+        if named is None:
+            return None
+        kind = named[1].decode()
+        if kind == "rrf-delivery" and (told := _delivery_head(head)) is not None:
+            return _table_entry(key, path, told["verdicts"], None, title=f"{told['recipe']}: {path.name}", kind=kind)
+        if not has_page(kind):
+            return None
+        if path.stat().st_size > LARGE:
+            return LibraryEntry(key, "document", path, path.name, "A large document: open it to see it.", format=kind)
+        source = read(path)
+        parts = fragments(source)
+        verdicts = source.data.get("verdicts") or {}
+        cost = source.data.get("spent", source.data.get("cost"))
+        return LibraryEntry(
+            key,
+            "document",
+            path,
+            parts.title,
+            parts.sentence,
+            verdicts if isinstance(verdicts, dict) else {},
+            cost if isinstance(cost, int | float) else None,
+            next=NEXT.get(kind, "").format(path=path.name),
+            format=kind,
+        )
+
+    def _table(self, key: str, path: Path) -> LibraryEntry | None:
+        if Delivered.of(_columns(path)) is None:
+            return None
+        index = self.index(path)
+        return _table_entry(key, path, index.verdicts, index.cost, title=path.name, rows=index.count)
+
+    def index(self, path: Path) -> TableIndex:
+        """The rows of a delivered table, without those that somebody is to look at blindly."""
+        seen = path.stat()
+        recipe = self.recipe(path)
+        column = None if recipe is None else recipe.data.id
+        made = self._once(
+            ("index", path, None, seen.st_mtime_ns, seen.st_size, column), lambda: TableIndex(path, id_column=column)
+        )
+        made.hide(self.blind())
+        return made
+
+    def blind(self) -> frozenset[str]:
+        """Rows that wait for a look at which no model's answer may be known."""
+        found: set[str] = set()
+        for store in self.label_stores().values():
+            found |= store.blind_ids()
+        return frozenset(found)
+
+    def label_stores(self) -> dict[str, LabelStore]:
+        """Every store of labels, by its key."""
+        with self._lock:
+            found = {key: entry for key, entry in self._found.items() if entry.kind == "labels"}
+        return {
+            key: self._once(("labels", entry.path, None), lambda path=entry.path: LabelStore(path))  # type: ignore[misc]
+            for key, entry in found.items()
+            if entry.path is not None and entry.path.exists()
+        }
+
+    def _store(self, key: str, path: Path) -> Iterator[LibraryEntry]:
+        if is_label_store(path):
+            store: LabelStore = self._once(("labels", path, None), lambda: LabelStore(path))
+            counts = store.counts()
+            waits = "1 row waits" if counts.open == 1 else f"{counts.open:,} rows wait"
+            said = "1 label" if counts.labels == 1 else f"{counts.labels:,} labels"
+            yield LibraryEntry(
+                key,
+                "labels",
+                path,
+                f"Review: {path.name}",
+                f"{said} so far; {waits} for a person{', blindly' if counts.blind else ''}.",
+                at=datetime.fromtimestamp(path.stat().st_mtime, tz=UTC),
+                next="Review" if counts.open else f"repeat the verb with --review {path.name} (and --resume)",
+            )
+        elif _has_table(path, "rrf_runs"):
+            yield from self._runs(key, str(path), path)
+
+    def _runs(self, key: str, store: str, path: Path | None) -> Iterator[LibraryEntry]:
+        try:
+            with Journal(store, read_only=True) as journal:
+                runs = journal.summaries()
+        except RRFError as error:
+            yield LibraryEntry(key, "run", path, key, store=store, trouble=str(error))
+            return
+        for run in runs:
+            open_still = run.stopped_because in ("unfinished", "paused", "pending")
+            many = f"{run.items:,} item{'s' * (run.items != 1)}, {run.purchases:,} purchase{'s' * (run.purchases != 1)}"
+            yield LibraryEntry(
+                f"{key}#{run.run}",
+                "run",
+                path,
+                f"Run: {run.name}",
+                f"{many}; {'not finished' if open_still else f'ended: {run.stopped_because}'}.",
+                at=datetime.fromisoformat(run.created),
+                next="Watch it" if open_still else f"rrf-design show {run.run}",
+                run=run.run,
+                store=store,
+            )
+
+    def recipe(self, path: Path) -> Recipe | None:
+        """The recipe that a table or document was made with: the one it names, or the only one in
+        its folder.
+        """
+        folder = path.parent
+        named = None
+        if path.suffix.lower() == ".json":
+            with path.open("rb") as stream:
+                told = _delivery_head(stream.read(HEAD))
+            named = None if told is None else folder / str(told["recipe"])
+        found = [named] if named is not None and named.is_file() else sorted(folder.glob("*.toml"))
+        recipes = [recipe for one in found if (recipe := self._recipe(one)) is not None]
+        return recipes[0] if len(recipes) == 1 else None
+
+    def _recipe(self, path: Path) -> Recipe | None:
+        def made() -> Recipe | None:
+            try:
+                recipe = load_recipe(path)
+            except (RRFError, ValueError, OSError):
+                return None
+            return recipe if recipe.nodes else None
+
+        return self._once(("recipe", path, None, path.stat().st_mtime_ns), made)
+
+    def answers(self, folder: Path) -> list[AnswerLines]:
+        """The files of recorded answers in a folder."""
+        found = []
+        for path in sorted(folder.iterdir()):
+            if path.suffix.lower() in TABLES and path.is_file():
+                seen = path.stat()
+                key = ("answers", path, None, seen.st_mtime_ns, seen.st_size)
+                made = self._once(key, lambda path=path: AnswerLines(path) if _are_answers(path) else None)  # type: ignore[misc]
+                if made is not None:
+                    found.append(made)
+        return found
+
+    def source(self, entry: LibraryEntry) -> PageSource:
+        """A document, or a run as its journal has it now, for its page."""
+        if entry.kind != "run":
+            assert entry.path is not None
+            return read(entry.path)
+        with Journal(entry.store, read_only=True) as journal:
+            problems = {item: from_document(text) for item, text in journal.problems(entry.run).items()}
+        found = read(read_run(entry.run, store=entry.store), problem=problems)
+        return replace(found, answers=answer_log(entry.run, store=entry.store))
+
+
+class AnswerLines:
+    """Recorded answers of a file: where those of each item stand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._table = path, open_table(path)
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[int, int]]]:
+        found: dict[str, list[tuple[int, int]]] = {}
+        if self.path.suffix.lower() == ".jsonl":
+            place = 0
+            with self.path.open("rb") as stream:
+                for number, line in enumerate(stream, start=1):
+                    if (named := _ID.search(line)) is not None:
+                        found.setdefault(str(json.loads(named[1])), []).append((number, place))
+                    place += len(line)
+            return found
+        for number, cells, place in self._table.rows(RowFaults(self._table.name)):
+            found.setdefault(str(cells.get("id")), []).append((number, place))
+        return found
+
+    def of(self, item: str) -> list[dict[str, Any]]:
+        """The rows about one item."""
+        with self._lock:
+            places = self._places.get(item, ())
+        return [dict(self._table.at(number, place)) for number, place in places]
+
+
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9]+)')
+
+NEXT = {
+    "rrf-plan": "rrf-design certify PROBLEM --plan {path}",
+    "rrf-certificate": "rrf-design verify {path}",
+    "rrf-policy": "rrf-design acquire RECIPE --policy {path}",
+    "rrf-policy-run": "rrf-design audit {path}",
+    "rrf-audit": "rrf-design verify {path}",
+    "rrf-delivered": "rrf-design verify {path} --delivered TABLE",
+}
+"""What is done with a document of each kind."""
+
+
+def _table_entry(
+    key: str, path: Path, verdicts: Mapping[str, int], cost: float | None, *, title: str, kind: str = "", **more: Any
+) -> LibraryEntry:
+    counts = {verdict.value: int(verdicts.get(verdict.value, 0)) for verdict in Verdict}
+    open_still = sum(count for name, count in counts.items() if not Verdict(name).passes)
+    following = "every row is checked: hand it over"
+    if counts[Verdict.CONSISTENT.value]:
+        following = (
+            "rrf-design deliver RECIPE --responses ANSWERS --risk 5% -o TABLE proves how many are wrong, at most"
+        )
+    if open_still:
+        following = f"look at the {open_still:,} open rows: --review labels.sqlite asks people for them here"
+    return LibraryEntry(
+        key, "table", path, title, table_sentence(counts), counts, cost, next=following, format=kind, **more
+    )
+
+
+def _sound(make: Callable[[str, Path], LibraryEntry | None], key: str, path: Path) -> LibraryEntry | None:
+    """What was made of a file; one that can't be read says why, and hides nothing else."""
+    try:
+        return make(key, path)
+    except (RRFError, OSError, ValueError, KeyError, TypeError) as error:
+        return LibraryEntry(
+            key, "document", path, path.name, trouble=str(error).splitlines()[0][:300] or type(error).__name__
+        )
+
+
+def _delivery_head(head: bytes) -> dict[str, Any] | None:
+    """What a delivery says of all its items, which stands before them."""
+    cut = head.find(b'"items": [')
+    if cut < 0:
+        return None
+    try:
+        found = json.loads(head[:cut].rstrip().removesuffix(b",") + b"}")
+        return found if {"recipe", "verdicts"} <= found.keys() else None
+    except (ValueError, AttributeError):
+        return None
+
+
+def _columns(path: Path) -> tuple[str, ...]:
+    """The columns of a table; none where it is no table."""
+    try:
+        table = open_table(path)
+        if table.columns is not None:
+            return tuple(table.columns)
+        first = next(iter(table.rows(RowFaults(table.name))), None)
+    except (RRFError, OSError):
+        return ()
+    return () if first is None else tuple(first[1])
+
+
+def _are_answers(path: Path) -> bool:
+    columns = set(_columns(path))
+    return {"id", "node"} <= columns and bool(columns & {"text", "value", "status"})
+
+
+def _has_table(path: Path, name: str) -> bool:
+    """Whether a file is a database with this table; nothing is written to find out."""
+    try:
+        with path.open("rb") as stream:
+            if stream.read(15) != b"SQLite format 3":
+                return False
+        way = f"file:{quote(str(path.absolute()))}?mode=ro"
+        if not path.with_name(f"{path.name}-wal").exists():
+            way += "&immutable=1"
+        with sqlite3.connect(way, uri=True) as database:
+            found = database.execute("select 1 from sqlite_master where type = 'table' and name = ?", (name,))
+            there = found.fetchone() is not None
+        database.close()
+        return there
+    except (OSError, sqlite3.Error):
+        return False

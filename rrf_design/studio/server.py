@@ -1,0 +1,269 @@
+"""Who may ask the studio, and what each address answers.
+
+It listens on loopback only. The address that the verb prints carries a token; the first request
+puts it into a cookie that scripts can't read and other sites can't send, and takes it out of the
+address. Then Host must be ours (so that no foreign name leads here), Origin must be ours wherever
+something is written, and nothing is written by a GET. A policy in the header allows our own files
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
+
+from rrf_design.errors import InputError, MissingDependency, RRFError
+from rrf_design.studio import pages
+from rrf_design.studio.index import ListView
+from rrf_design.studio.items import open_item
+from rrf_design.studio.library import Library, LibraryEntry
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+}
+ASSETS = {
+    "page.css": "rrf_design.reporting",
+    "page.js": "rrf_design.reporting",
+    "field.js": "rrf_design.reporting",
+    "items.js": "rrf_design.reporting",
+    "studio.css": "rrf_design.studio",
+    "studio.js": "rrf_design.studio",
+}
+TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+LONGEST_BODY = 1_000_000
+Scope = dict[str, Any]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class Guard:
+    """Lets a request through that comes from our own page with our own token, and answers 403 to
+    all others.
+    """
+
+    def __init__(self, app: Any, *, token: str, hosts: frozenset[str], cookie: str) -> None:
+        self.app, self.token, self.hosts, self.cookie = app, token, hosts, cookie
+
+    async def __call__(self, scope: Scope, receive: Any, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        heard = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def guarded(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.encode(): value.encode() for name, value in HEADERS.items()}
+                kept = [(name, value) for name, value in message["headers"] if name.lower() not in own]
+                message = {**message, "headers": [*kept, *own.items()]}
+            await send(message)
+
+        reason = self._refused(scope, heard)
+        if reason is None and (way := self._entered(scope)) is not None:
+            await self._answer(guarded, 303, "", location=way, cookie=True)
+        elif reason is None and not self._known(heard):
+            words = "no token: open the address that rrf-design studio printed, token and all"
+            await self._answer(guarded, 403, words)
+        elif reason is not None:
+            await self._answer(guarded, 403, reason)
+        else:
+            await self.app(scope, receive, guarded)
+
+    def _refused(self, scope: Scope, heard: Mapping[str, str]) -> str | None:
+        host, origin = heard.get("host", ""), heard.get("origin")
+        if host not in self.hosts:
+            return "a foreign Host"
+        if origin is not None and origin != f"http://{host}":
+            return "a foreign Origin"
+        reads = scope["method"] in ("GET", "HEAD")
+        if not reads and origin is None:
+            return "no Origin"
+        if reads and scope["path"].startswith("/act/"):
+            return "a GET does not write"
+        return None
+
+    def _entered(self, scope: Scope) -> str | None:
+        """The address without its token, where the token is ours."""
+        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in asked if name == "token"]
+        if scope["method"] != "GET" or not given or not _same(given[0], self.token):
+            return None
+        rest = urlencode([(name, value) for name, value in asked if name != "token"])
+        path = "/" + scope["path"].lstrip("/\\")
+        return f"{path}?{rest}" if rest else path
+
+    def _known(self, heard: Mapping[str, str]) -> bool:
+        for part in heard.get("cookie", "").split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == self.cookie and _same(value, self.token):
+                return True
+        return False
+
+    async def _answer(self, send: Send, status: int, text: str, *, location: str = "", cookie: bool = False) -> None:
+        headers = [(b"content-type", b"text/plain; charset=utf-8")]
+        if location:
+            headers.append((b"location", location.encode("latin-1", "replace")))
+        if cookie:
+            said = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+            headers.append((b"set-cookie", said.encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": text.encode()})
+
+
+def _same(given: str, token: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return files(ASSETS[name]).joinpath("assets", name).read_bytes()
+
+
+def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1") -> Starlette:
+    """The studio as an application of Starlette's.
+
+    Parameters
+    ----------
+    library : Library
+        What is shown.
+    token : str
+        Who knows it may ask.
+    port : int
+        Where it listens: Host, Origin and the cookie speak of it.
+
+    Returns
+    -------
+    Starlette
+    """
+    try:
+        from starlette.applications import Starlette
+        from starlette.middleware import Middleware
+        from starlette.responses import HTMLResponse, PlainTextResponse, Response
+        from starlette.routing import Route
+    except ImportError:
+        raise MissingDependency("studio needs Starlette and uvicorn: pip install 'rrf-design[studio]'") from None
+
+    def show(make: Callable[[Request], tuple[str, Any]], *, here: str = "?", scripts: tuple[str, ...] = ()) -> Any:
+        """The answer of a view, and of what goes wrong in it: one line, and no traceback."""
+
+        def answer(request: Request) -> Response:
+            status = 200
+            try:
+                title, main = make(request)
+            except RRFError as error:
+                status, title, main = 404, "Not shown", pages.problem("Not shown", str(error))
+            waiting = sum(store.counts().open for store in library.label_stores().values())
+            return HTMLResponse(
+                pages.frame(title, main, here=here, waiting=waiting, scripts=scripts), status_code=status
+            )
+
+        return answer
+
+    def home(request: Request) -> tuple[str, Any]:
+        return "What there is", pages.home(library.look(), library.places)
+
+    def table_of(request: Request) -> LibraryEntry:
+        entry = library.entry(request.query_params.get("of", ""))
+        if entry.kind != "table":
+            raise InputError(f"{entry.key}: not a delivered table")
+        return entry
+
+    def items(request: Request) -> tuple[str, Any]:
+        entry = table_of(request)
+        assert entry.path is not None
+        return entry.title, pages.items(entry, library.index(entry.path), ListView.of(request.query_params))
+
+    def item(request: Request) -> tuple[str, Any]:
+        entry, name = table_of(request), request.query_params.get("id", "")
+        assert entry.path is not None
+        index = library.index(entry.path)
+        found = open_item(library, entry.path, index, name)
+        return f"Row {name}"[:100], pages.item(entry, index, ListView.of(request.query_params), found)
+
+    def document(request: Request) -> tuple[str, Any]:
+        return pages.document(library, library.entry(request.query_params.get("of", "")))
+
+    def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in ASSETS:
+            return PlainTextResponse("no such file", status_code=404)
+        return Response(_asset(name), media_type=TYPES[name.rpartition(".")[2]])
+
+    routes = [
+        Route("/", show(home, here="")),
+        Route("/items", show(items)),
+        Route("/item", show(item)),
+        Route("/document", show(document)),
+        Route("/static/{name}", static),
+        Route("/alive", lambda request: PlainTextResponse("yes")),
+    ]
+    hosts = frozenset(f"{name}:{port}" for name in (host, "localhost"))
+    guard = Middleware(Guard, token=token, hosts=hosts, cookie=f"rrf_studio_{port}")
+    return Starlette(routes=routes, middleware=[guard])
+
+
+def serve(
+    library: Library,
+    *,
+    port: int = 0,
+    open_browser: bool = True,
+    tell: Callable[[str], None] = print,
+    host: str = "127.0.0.1",
+) -> None:
+    """Show the library until somebody ends it; `tell` gets the address with its token.
+
+    Parameters
+    ----------
+    library : Library
+        What is shown.
+    port : int
+        Where to listen; 0 takes a free one.
+    open_browser : bool
+        Whether a browser is opened at the address.
+    tell : callable
+        Gets the address.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingDependency("studio needs Starlette and uvicorn: pip install 'rrf-design[studio]'") from None
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise InputError(f"--port {port}: can't be listened on ({error}); leave it out to take a free one") from None
+    with listening:
+        listening.listen(64)
+        port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
+        app = make_app(library, token=token, port=port, host=host)
+        where = f"http://{host}:{port}/?token={token}"
+        tell(where)
+        if open_browser:
+            webbrowser.open(where)
+        # No access log: it would hold the token of the first request.
+        config = uvicorn.Config(
+            app, log_level="error", access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
+        )
+        uvicorn.Server(config).run(sockets=[listening])
