@@ -464,7 +464,9 @@ def test_the_whole_story(here: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_page_of_the_demo_says_words_and_what_was_fooled(here: Path) -> None:
     assert call("demo", "--model", "scripted:s.json", "--quiet") == 0
     page = (here / "demo-output" / "report.html").read_text().partition("<script")[0]
-    assert page.index("Fooled: capital of Turkey (more than two answers are wrong and agree") < page.index("<h2>Every item")
+    assert page.index("Fooled: capital of Turkey (more than two answers are wrong and agree") < page.index(
+        "<h2>Every item"
+    )
     assert "plain Cairo; tell Cairo" in page
     for numbers in ("0, 1, 0, 0", "1, 0, 0, 0", "0, 0, 1, 0", "0, 0, 0, 1"):
         assert numbers not in page
