@@ -24,8 +24,8 @@ from rrf_design.models.scripted import ScriptedModel
 from rrf_design.repairing import to_document
 
 Entry = dict[str, Any]
-OF_PURCHASES = frozenset({"purchases", "mend", "proven", "next_step"})
-"""Keys of an explanation that are about what could be bought."""
+OF_PURCHASES = frozenset({"purchases", "mend", "proven", "next_step", "on_sale", "unspent"})
+"""Keys that are about what could be bought, or still could."""
 OF_FILES = frozenset({"digest", "problem", "seconds", "run", "header", "at", "stopped_because", "detail", "unasked"})
 """What names the file or the run, or says why nothing more was bought, and what was not."""
 
