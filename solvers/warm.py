@@ -1,7 +1,8 @@
 """Compile every kernel once, so that the first real question is answered at once: `python -m
 solvers.warm`.
 
-Kernels are compiled on first use and kept in a cache; cold, that is more than a minute of one core.
+Kernels are compiled where that pays and kept in a cache; all of them, that is more than a minute
+of one core.
 Small fields of each kind (scalar or blocks, dense or sparse) make the compiler meet every
 signature; two processes share the work.
 """
@@ -16,6 +17,7 @@ from scipy import sparse
 from solvers import margin, supports_below, suspect_margin, worst_supports
 from solvers._delivered import delivered_margin
 from solvers.decoding import SupportDecoder
+from solvers.kernels.kernel import all_compiled
 
 KINDS = ((1, False), (1, True), (2, False), (2, True))
 """Dimension of the nodes, and whether the field is sparse."""
@@ -33,7 +35,7 @@ def small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
     return sparse.csr_array(sparse.kron(sparse.vstack([ring, anchors]), np.eye(dim))), [dim] * nodes
 
 
-def _compile_kernels(dim: int, thin: bool) -> None:
+def ask_everything(dim: int, thin: bool) -> None:
     """Ask every kind of question of a small field."""
     matrix, groups = small_field(dim, thin)
     for k in (1, 2, 3):
@@ -86,8 +88,9 @@ def _warm_rows(dim: int) -> None:
     reach, joins = (np.zeros(0), two, np.arange(3)), (np.arange(3), two, np.arange(3), two)
     weak_uncertain_sets(base, offsets, joins, held, np.zeros(2), 2, 0.3, two, two, out)
     uncertainty(joins, np.zeros(2), two, 2)
-    mend(state, blocks, reach, 2, 0.1, held, prices, two, rank, out, np.zeros(8, dtype=np.int64), 9, 0.0)
-    tidy(state, blocks, reach, 2, 0.1, held, prices, two, rank, out)
+    changed, dice = np.zeros(8, dtype=np.int64), np.ones(1, dtype=np.int64)
+    mend(state, blocks, reach, 2, 0.1, held, prices, two, rank, out, changed, 9, 0.0, dice)
+    tidy(state, blocks, reach, 2, 0.1, held, prices, two, rank, out, dice)
     exchange_rows(state, blocks, reach, 2, 0.1, held, prices, 0, 2, 0)
 
 
@@ -101,8 +104,9 @@ def main(n_jobs: int = 2) -> None:
 
 
 def _warm_all(dim: int) -> None:
-    for thin in (thin for each, thin in KINDS if each == dim):
-        _compile_kernels(dim, thin)
+    with all_compiled():
+        for thin in (thin for each, thin in KINDS if each == dim):
+            ask_everything(dim, thin)
 
 
 if __name__ == "__main__":

@@ -292,6 +292,41 @@ def test_nothing_heavy_is_imported_before_it_is_used(statement: str) -> None:
     assert (HEAVY - light) & set(made.stdout.split()) == set()
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "repair invoices/rrf.toml --responses invoices/answers.jsonl -o repaired.csv",
+        "deliver invoices/rrf.toml --responses invoices/answers.jsonl --risk 5% -o delivered.csv",
+        "margin problem.toml",
+        "plan problem.toml",
+        "explain problem.toml",
+        "certify problem.toml --all -o certificate.json",
+        "verify certificate.json",
+    ],
+)
+def test_a_first_answer_about_something_small_needs_no_compiler(started: Path, verb: str) -> None:
+    """What numba would take seconds to compile runs as it stands."""
+    assert called(verb, started) == "False"
+
+
+def called(verb: str, folder: Path) -> str:
+    """Runs a verb in a process of its own; whether numba was imported by its end."""
+    code = f"import sys; from rrf_design.cli import main\ntry: main({verb.split()})\nfinally: print('numba' in sys.modules)"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
+    assert made.returncode in (0, 1), made.stderr  # 1: done, and the answer is no
+    return made.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what `init` writes for two situations, and a certificate."""
+    folder = tmp_path_factory.mktemp("started")
+    called("init documents -o invoices", folder)
+    called("init paraphrase -o problem.toml", folder)
+    called("certify problem.toml --all -o certificate.json", folder)
+    return folder
+
+
 def test_every_public_name_is_there() -> None:
     for name in rrf_design.__all__:
         assert getattr(rrf_design, name) is not None

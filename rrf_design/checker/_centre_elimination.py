@@ -23,16 +23,17 @@ a set, it is handed back.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from rrf_design.checker._centres import Dense
 from rrf_design.checker._completion import SMALLEST, Grown, flag_at
 from rrf_design.checker._couplings import LIMIT
 from rrf_design.checker._enumeration import UNIT
+from rrf_design.checker.kernel import kernel
 
 CUT = 0.85  # the first bound on a row's q heaviest is CUT + what single ones have above CUT/q
 NOBODY = -1
@@ -120,7 +121,7 @@ def _levels(part: Dense, size: int, own: NDArray[np.float64]) -> Levels:
     return levels
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def search(levels: Levels, size: int, stop: Any) -> tuple[Any, int]:
     """(a set that can't be proved, or nothing; tree nodes) among the sets with the node just taken
     away at level 0.
@@ -164,7 +165,7 @@ def search(levels: Levels, size: int, stop: Any) -> tuple[Any, int]:
     return chosen[:0].copy(), visited
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def eliminate(levels: Levels, level: int, arms: int, y: Any) -> int:
     """Open the next level: what is left when the node just taken away is eliminated.
 
@@ -189,13 +190,13 @@ def eliminate(levels: Levels, level: int, arms: int, y: Any) -> int:
     return NOBODY
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _subtract(row: Any, y: Any, mine: float, target: Any) -> None:
     for j in range(len(row)):
         target[j] = row[j] - mine * y[j]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def first_bounds(levels: Levels, level: int, arms: int) -> None:
     """w of every row from above, in one pass: the q heaviest are at most q·τ plus all that single
     ones have above τ.
@@ -209,7 +210,7 @@ def first_bounds(levels: Levels, level: int, arms: int) -> None:
         levels.formed[level, i] = 0
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@partial(kernel, fastmath={"reassoc"})
 def _above(row: Any, scale: Any, cut: float) -> float:
     """Σ max(|row|·scale − cut, 0): nothing negative is added, so in any order it is good to a few
     ulps.
@@ -220,13 +221,13 @@ def _above(row: Any, scale: Any, cut: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def heaviest(levels: Levels, level: int, arms: int) -> int:
     """The node with the largest w, formed from what is left now; nobody: no w reaches 1."""
     return int(_heaviest(levels, level, arms, np.empty(arms)))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _heaviest(levels: Levels, level: int, arms: int, best: Any) -> int:
     m, now = levels.counts[level], levels.gone[level] + 1
     heavy, pull, scale, formed = levels.heavy[level], levels.pull[level], levels.scale[level], levels.formed[level]
@@ -258,7 +259,7 @@ def _heaviest(levels: Levels, level: int, arms: int, best: Any) -> int:
         formed[at] = now
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def take_away(levels: Levels, level: int, at: int) -> None:
     """Exchange a node with the last one, and leave it out."""
     last = levels.counts[level] - 1
@@ -277,7 +278,7 @@ def take_away(levels: Levels, level: int, at: int) -> None:
         rest[i, at], rest[i, last] = rest[i, last], rest[i, at]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def last_three(levels: Levels, level: int, y: Any) -> tuple[int, int, int]:
     """Places of at most three nodes that can't be proved beside the one just taken away, filled up
     with nobody.
@@ -307,7 +308,7 @@ def last_three(levels: Levels, level: int, y: Any) -> tuple[int, int, int]:
     return NOBODY, NOBODY, NOBODY
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _strong(row: Any, y: Any, left: Any, mine: float, quarter: float) -> int:
     """How many are coupled by a half or more; a loop without branches, which the compiler can
     widen.
@@ -319,7 +320,7 @@ def _strong(row: Any, y: Any, left: Any, mine: float, quarter: float) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _third(first: Any, second: Any, y: Any, left: Any, a: int, b: int, share: float, pivot: float) -> int:
     """The first node that has no positive pivot after a and b; nobody: all have."""
     for c in range(len(y)):

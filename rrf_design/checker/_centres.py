@@ -26,11 +26,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from rrf_design.checker._couplings import LIMIT, couple_blocks, couple_scalars, factorise, top
 from rrf_design.checker._enumeration import COUNT, DONE, FULL, PAUSED, TESTED, UNIT
+from rrf_design.checker.kernel import kernel
 
 PRICE = 3  # an elimination is worth pairs of nodes · coordinates · this / 1000 tests (measured)
 
@@ -113,7 +113,7 @@ def new_hunt(part: Dense, size: int, *, shift: float, capacity: int, price: int 
     return hunt
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def open_level(part: Dense, h: Hunt, level: int) -> None:
     """Couplings of what is left, and the order in which its nodes are taken: heaviest first."""
     count = h.counts[level]
@@ -143,7 +143,7 @@ def open_level(part: Dense, h: Hunt, level: int) -> None:
     h.centres[level] = found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def gather_star(h: Hunt, level: int, centre: int, arms: int) -> int:
     """The free nodes that can stand in a set whose couplings to the centre add up to more than 1,
     heaviest first.
@@ -164,7 +164,7 @@ def gather_star(h: Hunt, level: int, centre: int, arms: int) -> int:
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def next_set(pulls: Any, found: int, arms: Any, count: int, depth: int) -> int:
     """Move `arms[:count]`, rising places in the falling list `pulls`, to the next set that adds up
     to more than 1.
@@ -201,7 +201,7 @@ def next_set(pulls: Any, found: int, arms: Any, count: int, depth: int) -> int:
             arms[depth] += 1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def few_sets(h: Hunt, found: int, arms: int, most: int) -> bool:
     """Has the star at most `most` sets?"""
     going = next_set(h.pulls, found, h.arms, arms, 0)
@@ -214,7 +214,7 @@ def few_sets(h: Hunt, found: int, arms: int, most: int) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def compares(h: Hunt, level: int, centre: int, arms: int) -> bool:
     """Is the current set harmless by its couplings alone: is I − (c_ij), which bounds it from
     below, positive definite?
@@ -236,7 +236,7 @@ def compares(h: Hunt, level: int, centre: int, arms: int) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def extend(h: Hunt, level: int, slot: int, node: int) -> bool:
     """Append a node's rows to the factor of the remainder on the current set; False: a pivot is not
     positive.
@@ -265,7 +265,7 @@ def extend(h: Hunt, level: int, slot: int, node: int) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def own_shift(part: Dense, h: Hunt, floor: float) -> float:
     """(floor + η_S)² of the chosen support, rounded up."""
     total = 0.0
@@ -280,7 +280,7 @@ def own_shift(part: Dense, h: Hunt, floor: float) -> float:
     return float(raised * raised * (1.0 + 1e-14))
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def passes(part: Dense, h: Hunt, shift: float) -> bool:
     """The whole Cholesky factorisation of the chosen support, from scratch."""
     matrix, factor = part.matrix, h.factor
@@ -309,7 +309,7 @@ def passes(part: Dense, h: Hunt, shift: float) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def eliminate(part: Dense, h: Hunt, level: int, centre: int) -> None:
     """Open the next level: what is left of the free nodes when the centre is eliminated."""
     old, new, cuts = h.rest[level], h.rest[level + 1], h.cuts[level]
@@ -346,7 +346,7 @@ def eliminate(part: Dense, h: Hunt, level: int, centre: int) -> None:
     open_level(part, h, level + 1)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def star(part: Dense, h: Hunt, level: int, shift: float, floor: float) -> int:
     """Factorise the sets of the current star one by one.
 
@@ -383,7 +383,7 @@ def star(part: Dense, h: Hunt, level: int, shift: float, floor: float) -> int:
     return DONE
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def hunt(part: Dense, h: Hunt, shift: float, floor: float, budget: int) -> int:
     """Search on until nothing is left (DONE), about `budget` tests are used (PAUSED), or `rejected`
     is full (FULL).

@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from rrf_design.checker._enumeration import UNIT, Gram
 from rrf_design.checker._pieces import TOLD_APART, Links, backward_edges, girths, lengthen, tabulate
+from rrf_design.checker.kernel import kernel
 
 SMALLEST = 7  # nodes: smaller supports are enumerated sooner
 WIDEST = 1000  # open nodes beside a chosen set: more would not fit
@@ -206,7 +206,7 @@ class _Field:
         return support
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def search(graph: Links, tables: Tables, order: Any, target: Any, stop: Any) -> tuple[Any, int]:
     """(a set that can't be proved, or nothing; tree nodes).
 
@@ -262,7 +262,7 @@ def search(graph: Links, tables: Tables, order: Any, target: Any, stop: Any) -> 
             chosen[depth] = node
             lost = 0.0
             for t in range(depth):
-                lost += rows[slot, t] ** 2
+                lost += rows[slot, t] * rows[slot, t]
             pivot = graph.pivots[node] - lost
             if not pivot > 0.0:
                 return chosen[: depth + 1].copy(), visited
@@ -277,7 +277,7 @@ def search(graph: Links, tables: Tables, order: Any, target: Any, stop: Any) -> 
     return nothing, visited
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _extend(
     graph: Links, node: int, pivot: float, slot: int, depth: int, fill: int, stack: Any, door: Any, rows: Any,
     standing: Any, place: Any, gone: Any,
@@ -309,7 +309,7 @@ def _extend(
     return last
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _culprit(
     graph: Links, tables: Tables, wanted: int, fill: int, depth: int, stack: Any, door: Any, rows: Any, standing: Any,
     gone: Any, paths: Any,
@@ -327,7 +327,7 @@ def _culprit(
             continue
         lost = 0.0
         for t in range(depth):
-            lost += rows[q, t] ** 2
+            lost += rows[q, t] * rows[q, t]
         count = 0
         best[:] = 0.0
         for other in range(fill):
@@ -348,7 +348,7 @@ def _culprit(
     return found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _insert(best: Any, size: int, value: float) -> None:
     """Keep the `size` largest in descending order."""
     if size > 0 and value > best[size - 1]:
@@ -359,7 +359,7 @@ def _insert(best: Any, size: int, value: float) -> None:
         best[t] = value
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _excess(tables: Tables, e: int, wanted: int, ties: int, own: float, best: Any, near: int) -> float:
     """max over t of K_ff + its t − 1 heaviest ties − π_f(t); negative: f breaks no row."""
     largest = tables.among.shape[1] - 1
@@ -378,7 +378,7 @@ def _excess(tables: Tables, e: int, wanted: int, ties: int, own: float, best: An
     return float(worst)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _measure(graph: Links, wanted: int, fill: int, stack: Any, standing: Any, gone: Any, paths: Any) -> None:
     """near[q]: steps from stack[q] to another open node through nodes that may still be taken;
     above `wanted`: too far.

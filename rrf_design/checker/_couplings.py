@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from rrf_design.checker._enumeration import UNIT, Gram
+from rrf_design.checker.kernel import kernel
 
 LIMIT = 1.0 - 1e-9  # couplings that add up to less than this are harmless: covers all relative rounding in the sums
 WIDEST = 64  # coordinates of a node up to which that allowance is proven to be enough
 HOPELESS = 2.0  # coupling of a node that is harmful in itself: with it no sum is harmless
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def factorise(matrix: Any, first: int, width: int, factor: Any) -> bool:
     """Lower Cholesky factor of one diagonal block; False: a pivot is not positive."""
     for i in range(width):
@@ -38,7 +38,7 @@ def factorise(matrix: Any, first: int, width: int, factor: Any) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def invert(factor: Any, width: int, inverse: Any) -> None:
     """Inverse of a lower triangular factor."""
     for j in range(width):
@@ -52,7 +52,7 @@ def invert(factor: Any, width: int, inverse: Any) -> None:
             inverse[i, j] = total / factor[i, i]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def scaled_block(raw: Any, di: int, dj: int, left: Any, right: Any, half: Any, block: Any) -> None:
     """left · raw · rightᵀ for lower triangular left and right."""
     for p in range(di):
@@ -69,7 +69,7 @@ def scaled_block(raw: Any, di: int, dj: int, left: Any, right: Any, half: Any, b
             block[p, q] = total
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def norm_above(block: Any, rows: int, columns: int, once: Any) -> float:
     """The spectral norm from above, up to relative rounding: ‖K‖⁸ ≤ ‖(KᵀK)²‖_F²."""
     for p in range(columns):
@@ -89,7 +89,7 @@ def norm_above(block: Any, rows: int, columns: int, once: Any) -> float:
     return float(np.sqrt(np.sqrt(np.sqrt(energy))))
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def whiten(raw: Any, d: int, scale: float, inverse: Any, factor: Any, half: Any, block: Any) -> tuple[float, float]:
     """W = `inverse` for one diagonal block, a number a with W·raw·Wᵀ ⪰ a·I (0: the block is not
     sound), and ‖W‖·scale.
@@ -101,13 +101,14 @@ def whiten(raw: Any, d: int, scale: float, inverse: Any, factor: Any, half: Any,
     energy, off = 0.0, 0.0
     for p in range(d):
         for q in range(d):
-            energy += inverse[p, q] ** 2
-            off += (block[p, q] - (1.0 if p == q else 0.0)) ** 2
+            energy += inverse[p, q] * inverse[p, q]
+            skew = block[p, q] - (1.0 if p == q else 0.0)
+            off += skew * skew
     reach = np.sqrt(energy) * scale
     return 1.0 - np.sqrt(off) - 8.0 * (d + 4) * UNIT * reach * reach, reach
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def coupling(
     raw: Any, da: int, db: int, left: Any, right: Any, least: float, reach: float, half: Any, block: Any, once: Any
 ) -> float:
@@ -120,7 +121,7 @@ def coupling(
     return value if value < HOPELESS else HOPELESS
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def couple_scalars(rest: Any, links: Any, sound: Any, count: int) -> None:
     weight = np.empty(count)
     for a in range(count):
@@ -136,7 +137,7 @@ def couple_scalars(rest: Any, links: Any, sound: Any, count: int) -> None:
         link[a] = 0.0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def couple_blocks(rest: Any, cuts: Any, links: Any, sound: Any, count: int, scale: Any) -> None:
     """The same for nodes of several coordinates.
 
@@ -172,7 +173,7 @@ def couple_blocks(rest: Any, cuts: Any, links: Any, sound: Any, count: int, scal
             links[b, a] = value
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def top(row: Any, free: Any, count: int, arms: int, only_free: bool) -> float:
     """Sum of the `arms` largest entries of a row."""
     best = np.zeros(arms)
@@ -186,7 +187,7 @@ def top(row: Any, free: Any, count: int, arms: int, only_free: bool) -> float:
     return float(np.sum(best))
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def edge_pulls(gram: Gram, shift: float) -> tuple[Any, Any]:
     """Couplings along the edges of a sparse field, and which nodes are sound."""
     nodes = len(gram.sizes)
@@ -220,7 +221,7 @@ def edge_pulls(gram: Gram, shift: float) -> tuple[Any, Any]:
     return pulls, have > 0.5
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def roots_of(gram: Gram, shift: float, walked: Any) -> Any:
     """The nodes that supports of a sparse field must be built from, in this order, each leaving out
     those before it.
@@ -246,7 +247,7 @@ def roots_of(gram: Gram, shift: float, walked: Any) -> Any:
     return roots[:found]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _heaviest(gram: Gram, pulls: Any, sound: Any, free: Any, a: int) -> float:
     """What the couplings of a node to others of one support can add up to."""
     first, last = gram.neighbour_starts[a], gram.neighbour_starts[a + 1]

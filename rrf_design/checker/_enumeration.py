@@ -17,8 +17,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rrf_design.checker.kernel import kernel
 
 UNIT = 2.0**-53
 DONE, PAUSED, FULL = 0, 1, 2
@@ -97,7 +98,7 @@ def new_walk(gram: Gram, *, capacity: int) -> Walk:
     )
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def first_failure(
     gram: Gram, w: Walk, factor: Any, candidates: Any, first: int, last: int, depth: int, at: int, shift: float
 ) -> int:
@@ -153,13 +154,13 @@ def first_failure(
     return last
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def append_node(gram: Gram, w: Walk, factor: Any, at: int, depth: int, shift: float) -> bool:
     """Append the node chosen[depth] to the factor; False: it broke down."""
     return bool(first_failure(gram, w, factor, w.chosen, depth, depth + 1, depth, at, shift) > depth)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def passes_on_its_own(gram: Gram, w: Walk, size: int, floor: float) -> bool:
     """The whole factorisation of one support with its own shift (t + η_S)², rounded up."""
     total = 0.0
@@ -180,7 +181,7 @@ def passes_on_its_own(gram: Gram, w: Walk, size: int, floor: float) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def eliminate(gram: Gram, w: Walk, depth: int, place: int, known: int, fill: int, shift: float) -> bool:
     """The same factorisation for scalar nodes, all candidates at once: the row of chosen[depth] (at
     stack[place]; the root has no place) for every candidate after it, and the pivots they are left
@@ -210,7 +211,7 @@ def eliminate(gram: Gram, w: Walk, depth: int, place: int, known: int, fill: int
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def take(gram: Gram, w: Walk, depth: int, node: int, place: int, root: int, shift: float) -> int:
     """Put `node`, which stands at stack[place], at this depth: extend the factor, and the
     candidates by those that it is the first to touch. Returns the new end of the stack.
@@ -235,7 +236,7 @@ def take(gram: Gram, w: Walk, depth: int, node: int, place: int, root: int, shif
     return fill
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def first_bad_pivot(pivots: Any, first: int, last: int) -> int:
     for index in range(first, last):
         if not pivots[index] > 0.0:
@@ -243,7 +244,7 @@ def first_bad_pivot(pivots: Any, first: int, last: int) -> int:
     return last
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def give_back(gram: Gram, w: Walk, depth: int) -> None:
     """Undo `take` for the last of `depth` chosen nodes."""
     for index in range(w.begin[depth], w.end[depth]):
@@ -253,7 +254,7 @@ def give_back(gram: Gram, w: Walk, depth: int) -> None:
         w.edge_at[depth - 1, gram.neighbours[e]] = -1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def walk(gram: Gram, w: Walk, shift: float, floor: float, budget: int) -> int:
     """Walk on until all supports are tested (DONE), `budget` tests are used (PAUSED), or `rejected`
     is full (FULL).

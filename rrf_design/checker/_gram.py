@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from rrf_design.checker._centres import Dense
 from rrf_design.checker._couplings import WIDEST
 from rrf_design.checker._enumeration import UNIT, Gram
+from rrf_design.checker.kernel import kernel
 from rrf_design.checker.record import OperatorRecord
 from rrf_design.errors import Refused
 
@@ -161,7 +161,7 @@ def _adjacency(record: OperatorRecord, gram: Any, touches: Any) -> Any:
     return _pattern((shared.T @ shared).tocsr())  # sums of ones: no rounding makes them zero
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _partners(starts: Any, rows: Any, indptr: Any, indices: Any) -> Any:
     """For every column how many columns share a row with it, itself included: counted, not computed
     from values.

@@ -19,8 +19,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rrf_design.checker.kernel import kernel
 
 TOLD_APART = 4  # attachments; with more, all of T's boundary counts
 DOWN = 1.0 - 1e-12  # relative room for the last few roundings of a bound
@@ -42,7 +43,7 @@ class Pieces(NamedTuple):
     broken: NDArray[np.int64]  # a set that is not definite itself; empty: there is none
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def backward_edges(starts: Any, neighbours: Any) -> Any:
     found = np.empty(len(neighbours), np.int64)
     position = starts[:-1].copy()
@@ -53,7 +54,7 @@ def backward_edges(starts: Any, neighbours: Any) -> Any:
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def last_pivot(block: Any, size: int, last: int, factor: Any) -> float:
     """The pivot of position `last` when it is eliminated after all others; not positive: the block
     is not definite.
@@ -71,10 +72,10 @@ def last_pivot(block: Any, size: int, last: int, factor: Any) -> float:
         if not total > 0.0:
             return 0.0
         factor[row, row] = np.sqrt(total)
-    return float(factor[size - 1, size - 1] ** 2 * DOWN)
+    return float(factor[size - 1, size - 1] * factor[size - 1, size - 1] * DOWN)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def enter(graph: Links, members: Any, size: int, inside: Any, inverse: Any, pieces: Pieces) -> None:
     """Write one piece into the tables; inverse[p] = 1/p_f for its members."""
     starts, neighbours, backward = graph.starts, graph.neighbours, graph.backward
@@ -114,7 +115,7 @@ def enter(graph: Links, members: Any, size: int, inside: Any, inverse: Any, piec
                     pieces.among[back, size, m] = min(pieces.among[back, size, m], bound[m])
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def tabulate(graph: Links, largest: int, most: int) -> Pieces:
     """Go through every connected set of at most `largest` nodes, each from its smallest node.
 
@@ -187,7 +188,7 @@ def tabulate(graph: Links, largest: int, most: int) -> Pieces:
     return pieces
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def girths(graph: Links, most: int) -> Any:
     """For every edge u → f the nodes of a shortest cycle through f that leaves out u; above `most`:
     none that short.
@@ -223,7 +224,7 @@ def girths(graph: Links, most: int) -> Any:
     return found
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def lengthen(graph: Links, alone: Any, girth: Any, least: Any) -> Any:
     """`alone` up to len(least) − 1 nodes: N_ff minus the most that pieces behind f's other
     neighbours can take, where no cycle through f fits into b nodes; else least[b], which holds for
@@ -245,7 +246,7 @@ def lengthen(graph: Links, alone: Any, girth: Any, least: Any) -> Any:
                         for n in range(b - 1, 0, -1):
                             for own in range(1, n + 1):
                                 left = result[g, own]
-                                pull = graph.entries[g] ** 2 / left if left > 0.0 else np.inf
+                                pull = graph.entries[g] * graph.entries[g] / left if left > 0.0 else np.inf
                                 taken[n] = max(taken[n], taken[n - own] + pull)
                 loss = taken[b - 1]
                 result[e, b] = min(result[e, b - 1], graph.pivots[f] - loss - 1e-12 * (abs(graph.pivots[f]) + loss))

@@ -194,22 +194,19 @@ def _bar(time_limit: float | None) -> Any:
 @cache
 def tell_compiling() -> None:
     """One line when the first kernel is really compiled; silent when it comes from the cache."""
-    from numba.core import event
+    import logging
 
-    class Once(event.Listener):  # type: ignore[misc]
+    class Once(logging.Handler):
         told = False
 
-        def on_start(self, event: Any) -> None:
+        def emit(self, record: logging.LogRecord) -> None:
             if not self.told:
                 self.told = True
-                note(
-                    "compiling the solver's kernels: once per machine, some tens of seconds; later calls start at once"
-                )
+                note("compiling the solver's kernels: once per machine, some seconds each; later calls start at once")
 
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Once())
+    log = logging.getLogger("rrf_design.compiler")
+    log.setLevel(logging.INFO)
+    log.addHandler(Once())
 
 
 def tell_interrupted(stop: BaseException) -> None:

@@ -11,12 +11,11 @@ import json
 from collections.abc import Iterable
 
 from scenarios.kit import Table
-from scenarios.kit.report import compressed
 from scenarios.real_model import programs
 from scenarios.real_model.answers import Item
 from scenarios.real_model.arithmetic import AskedExpression
 
-PROGRAMS = "programs.jsonl.gz"
+PROGRAMS = "programs.jsonl"
 
 
 def expressions(items: Iterable[Item]) -> Table:
@@ -51,4 +50,4 @@ def programs_file(items: Iterable[Item]) -> dict[str, bytes]:
         for i in items
         if isinstance(i, programs.AskedProgram)
     ]
-    return {PROGRAMS: compressed("\n".join(lines) + "\n")} if lines else {}
+    return {PROGRAMS: ("\n".join(lines) + "\n").encode()} if lines else {}

@@ -1,4 +1,4 @@
-"""Compiled threshold tests: which supports can't be proven to have λ_min(G_SS) ≥ θ?
+"""Threshold tests: which supports can't be proven to have λ_min(G_SS) ≥ θ?
 
 All three kernels (dense scalar, dense blocks, sparse) answer that one question and share its
 vocabulary. N is G − θI with a diagonal shrunk by a bound on every rounding error involved (see

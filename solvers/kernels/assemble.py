@@ -8,10 +8,11 @@ its own short list.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def couplings_of_rows(pointer, column, value, ends):
     """(pointer, index, value) of BᵀB off its diagonal, from the rows of B, which should be short: L
     entries make L(L − 1) products.
@@ -62,7 +63,7 @@ def couplings_of_rows(pointer, column, value, ends):
     return kept, index[:end], values[:end]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def squared_norms(pointer, value):
     """Of the columns of a CSC matrix."""
     result = np.zeros(len(pointer) - 1)
@@ -72,7 +73,7 @@ def squared_norms(pointer, value):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def off_diagonal(pointer, index, value):
     """The off-diagonal entries of a square CSR matrix, zeros among them included, in the same
     form.
@@ -92,7 +93,7 @@ def off_diagonal(pointer, index, value):
     return kept, columns[:end], values[:end]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def component_labels(pointer, index):
     """For every node the smallest node of its connected component (the pattern must be
     symmetric).
@@ -117,7 +118,7 @@ def component_labels(pointer, index):
     return parent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unit_blocks(pointer, index, value, diagonal, offsets, owner, widest):
     """Couplings between coordinates as blocks between their nodes: (pointer, neighbours, starts,
     values, (n, D, D)).

@@ -9,15 +9,15 @@ eliminated block by block.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.emit import CENTRE_SLACK, centres_first, emit_supersets, emit_support, top_sum
+from solvers.kernels.kernel import kernel
 from solvers.kernels.linalg import cholesky, contraction, norm_bound, reciprocal, whiten, whiten_four
 
 NORM_SLACK = 1e-11
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
     """Whiten every pair: norms (n, n) and, if keep, the blocks themselves.
 
@@ -53,7 +53,7 @@ def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
                         blocks[b, a, j, i] = target[i, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def block_centres(matrix, offsets, size):
     """Node positions with the centres first, and their number; unsound nodes count as centres."""
     n = len(offsets) - 1
@@ -71,7 +71,7 @@ def block_centres(matrix, offsets, size):
     return centres_first(stars)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
     """As `scan_dense`, for a matrix over coordinates with node a at offsets[a]:offsets[a + 1],
     centres first; size ≥ 2.
@@ -133,7 +133,7 @@ def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
     return count, len(roots)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _eliminate(
     matrix, offsets, nodes, n, pivot, prefix, length, remaining, target, cuts, names, factors, norms, blocks,
     sound, out, count
@@ -218,7 +218,7 @@ def _eliminate(
     return alive, centres, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
     """Harmful triples among the whitened nodes (names[a] < 0: left out): heavy pairs first, then
     every third node.
@@ -259,7 +259,7 @@ def _triples(cuts, names, n, prefix, length, norms, blocks, out, count):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _energy(blocks, a, b, c, da, db, dc):
     """‖C_bc − C_ba C_ac‖_F²; constant loops for dimension four, which the compiler unrolls."""
     energy = 0.0
@@ -280,7 +280,7 @@ def _energy(blocks, a, b, c, da, db, dc):
     return energy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
     """Positive definiteness of I − C_caC_ac − FᵀF with F = L⁻¹(C_bc − C_baC_ac), L Lᵀ = I −
     C_baC_ab.
@@ -306,7 +306,7 @@ def _third_ok(blocks, a, b, c, da, db, dc, pair_factor, scratch):
     return cholesky(gap, 0, dc, factor)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _through_root(offsets, nodes, n, root, size, norms, blocks, sound, out, count):
     """Harmful pairs or triples {root, b(, c)} with b, c after the root, where nothing has been
     eliminated before.

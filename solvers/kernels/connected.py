@@ -5,10 +5,11 @@ lowest rank.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out):
     """Least prefixes (in the order of enumeration) of connected sets with G − shift·I not definite,
     one a row of `out`, padded with −1; returns how many. Sets of up to `size` nodes grow by
@@ -66,13 +67,13 @@ def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unmark(marked, pointer, neighbours, node):
     for at in range(pointer[node], pointer[node + 1]):
         marked[neighbours[at]] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append(gram, offsets, node, width, shift, factor, place):
     """Extend the factor by the coordinates of a node; the new width, or −1 at the first pivot that
     is not positive.
@@ -95,7 +96,7 @@ def _append(gram, offsets, node, width, shift, factor, place):
     return width
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grow_sets(gram, offsets, pointer, neighbours, sets):
     """Fill each set up with neighbours, at every step with the one that its weakest direction sees
     most of.

@@ -16,15 +16,17 @@ diagonal pays for (`solvers._gram`).
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from functools import partial
 
-from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, keep_largest
+import numpy as np
+
+from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, added, keep_largest
+from solvers.kernels.kernel import kernel
 
 SHARE = 0.85  # τ = SHARE/q: the least bounds in trials, and not by much
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def peeling_order(matrix, size):
     """Positions in the order in which they are peeled off as centres; what is left without centre
     is not in it.
@@ -50,7 +52,7 @@ def peeling_order(matrix, size):
                 for j in range(n):
                     if left[j] and j != i and matrix[i, j] != 0.0:
                         keep_largest(best, size - 1, abs(matrix[i, j]) * scale[i] * scale[j])
-                star = best[: size - 1].sum()
+                star = added(best, size - 1)
             if star > worst:
                 at, worst = i, star
         if at < 0:
@@ -60,7 +62,7 @@ def peeling_order(matrix, size):
         count += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def child_order(matrix, order, size):
     """(roots, n), padded with −1: for each root the nodes in the order in which they are peeled off
     after it.
@@ -100,7 +102,7 @@ def child_order(matrix, order, size):
     return children
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def peel(matrix, order, children, items, shares, size, stop):
     """(items finished, a harmful set of positions or nothing, tree nodes).
 
@@ -181,7 +183,7 @@ def peel(matrix, order, children, items, shares, size, stop):
     return len(items), prefix[:0].copy(), visited
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_block(matrix, root, out_of, block, names, count, star, work, partners):
     """The scaled remainder after the root; a position that is harmful with the root alone, or
     −1.
@@ -211,7 +213,7 @@ def _first_block(matrix, root, out_of, block, names, count, star, work, partners
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_block(source, target, m, star, work, partners):
     """The scaled remainder after position m of `source`; a position that is harmful with it alone,
     or −1.
@@ -231,13 +233,13 @@ def _next_block(source, target, m, star, work, partners):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row(row, y, mine, scale, own, target):
     for b in range(len(row)):
         target[b] = (row[b] - mine * y[b]) * (own * scale[b])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+@partial(kernel, fastmath={"reassoc", "nsz"})
 def _excess(row, tau):
     """Σ max(|row| − τ, 0); a sum of non-negative numbers, so any order of adding is good to a few
     ulps.
@@ -248,7 +250,7 @@ def _excess(row, tau):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _heaviest(block, m, star, epoch, now, partners):
     """The position with the largest star, brought up to date; −1: there is no centre."""
     best = np.empty(partners)
@@ -274,7 +276,7 @@ def _heaviest(block, m, star, epoch, now, partners):
         epoch[at] = now + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _to_the_end(block, names, star, epoch, m, at):
     """Swap position `at` with the last of m."""
     last = m - 1
@@ -289,7 +291,7 @@ def _to_the_end(block, names, star, epoch, m, at):
         block[a, at], block[a, last] = block[a, last], block[a, at]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _triple(block, m, work):
     """Positions of a harmful set of at most three beside the one at position m (padded with −1);
     all −1: none is.
@@ -319,7 +321,7 @@ def _triple(block, m, work):
     return -1, -1, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _heavy(row, y, rest, mine, quarter):
     """How many b have v² ≥ quarter · M_bb; slices and a loop from zero, so that the compiler
     vectorises it.

@@ -15,14 +15,14 @@ lends its matrix only.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.covering_minimum import enough, suffices, unsure
+from solvers.kernels.kernel import kernel
 
 WORK = 2_000_000  # factorisations per list, over their squared width: beyond, the caller takes more members for granted
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root):
     """Whether the members that weigh nothing or less may suffice: they lend their matrices, without
     their radii and joining nothing.
@@ -36,7 +36,7 @@ def _lightest(sets, spread, base, parts, sizes, prefix, starts, shift, root):
     return suffices(sets, spread, counts, 0, total, total, 0.0, shift, root, np.zeros_like(base))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
     """(status, least total weight of counts that suffice): status 1 when found, −1 when none does,
     −2 when it was not found in time and is only known to be at least so much.
@@ -102,7 +102,7 @@ def least_weight(sets, spread, base, parts, sizes, prefix, starts, shift, root):
     return (1 if found else -1), best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def light_counts(sets, spread, base, parts, sizes, table, below, shift, root, both, out):
     """Least counts into `out` whose weight, Σ table[k, m_k], is small and under `below`; 1 when
     found, 0 when there are none, −2 when it was not found out in time.

@@ -13,10 +13,11 @@ of each coordinate. Without such sets nothing is uncertain.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def definite(matrix, other, scale, shift, work):
     """Whether matrix + scale·other − shift·I has positive pivots: L D Lᵀ, row by row, with L·D
     below the diagonal of `work`.
@@ -38,7 +39,7 @@ def definite(matrix, other, scale, shift, work):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enough(sets, matrix, other, scale, shift, work):
     """The same on each of these sets of coordinates (rows padded with −1); without sets, on all
     coordinates at once.
@@ -65,7 +66,7 @@ def enough(sets, matrix, other, scale, shift, work):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def raised(shift, root, squares):
     """The threshold (root + √squares)² − (root² − shift), rounded down: what counts with so much
     uncertainty must reach.
@@ -76,13 +77,13 @@ def raised(shift, root, squares):
     return shift + eta * (2.0 * root + eta)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unsure(spread, k):
     """Whether members of a kind may do harm: they are uncertain, or join nodes."""
     return spread[1][k] > 0.0 or spread[0][k] & (spread[0][k] - 1) != 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def suffices(sets, spread, counts, known, matrix, other, scale, shift, root, work):
     """`enough`, or with radii: whether every part that what is owned and the first `known` counts
     keep together reaches the shift, raised by the radii of all of these that touch it.
@@ -95,7 +96,7 @@ def suffices(sets, spread, counts, known, matrix, other, scale, shift, root, wor
     return _by_parts(spread, counts, known, matrix, other, scale, shift, root, work)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _by_parts(spread, counts, known, matrix, other, scale, shift, root, work):
     masks, radii, owned, squares, supports, node_of = spread
     place = np.full((1, len(node_of)), -1, dtype=np.int64)
@@ -133,7 +134,7 @@ def _by_parts(spread, counts, known, matrix, other, scale, shift, root, work):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _coordinates(nodes, node_of, place):
     width = 0
     for column in range(len(node_of)):

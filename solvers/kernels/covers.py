@@ -17,22 +17,22 @@ own: with all that is bought and left out on the left side, the rows are those o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.counts import least_weight, light_counts
 from solvers.kernels.covering_minimum import suffices, unsure
+from solvers.kernels.kernel import kernel
 
 COLUMNS = 240  # least counts looked at for one row
 DIVISORS = 60  # weights are whole multiples of 1/q for some q up to this; else they are rounded
 COARSE = 2520
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _amount(count, size, start):
     return size - count if start < 0 else max(count - start, 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shift, root, both):
     """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where
     variable v has max(m_k − start_v, 0) in the row of m, or sizes_k − m_k where start_v is below
@@ -116,7 +116,7 @@ def heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shi
     return -2, weights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def whole(weights):
     """Weights as small whole numbers with the same ratios, or nearly so."""
     largest = weights.max()
@@ -134,7 +134,7 @@ def whole(weights):
     return np.round(weights * (COARSE / largest)).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def separate(sets, spread, base, parts, sizes, shares, shift, root, taken, both):
     """(status, bound, weights of members): the row that these shares miss by most; status 0 when
     they miss none, −1 when no choice suffices, −2 when the least counts are too many to list.

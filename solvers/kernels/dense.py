@@ -10,12 +10,12 @@ n⁴/24 tests, for s = 6 n⁵/120 instead of n⁶/720.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.emit import CENTRE_SLACK, PIVOT_SLACK, centres_first, emit_supersets, emit_support, top_sum
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def centre_order(matrix, size):
     """Positions with the centres of `matrix` first (nodes without a positive diagonal count as
     centres), and their number.
@@ -39,7 +39,7 @@ def centre_order(matrix, size):
     return centres_first(stars)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_dense(matrix, nodes, roots, size, stop, out):
     """Supports of `size` ≥ 2 nodes, met at one of the `roots`, that can't be proven harmless.
 
@@ -104,7 +104,7 @@ def scan_dense(matrix, nodes, roots, size, stop, out):
     return count, len(roots)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _eliminate(matrix, nodes, n, pivot, prefix, length, remaining, target, target_nodes, work, live, out, count):
     """Schur complement of `pivot` on the positions after it, centres first; returns (size, centres,
     count).
@@ -153,7 +153,7 @@ def _eliminate(matrix, nodes, n, pivot, prefix, length, remaining, target, targe
     return m, centres, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
     """Harmful {pivot} ∪ {a, b, c} with a, b, c after the pivot; prefix already holds the pivot's
     name.
@@ -193,7 +193,7 @@ def _triples(matrix, nodes, n, pivot, prefix, length, work, live, out, count):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_heavy(row, y, rest, ya, quarter):
     """How many b have v² ≥ quarter · M_bb; slices and a loop from zero, so that the compiler
     vectorises it.
@@ -205,7 +205,7 @@ def _count_heavy(row, y, rest, ya, quarter):
     return heavy
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_harmful(row_a, row_b, y, rest, ya, yb, ra, rb, v, room):
     """How many c have a 3×3 determinant that is not clearly positive."""
     harmful = 0
@@ -216,7 +216,7 @@ def _count_harmful(row_a, row_b, y, rest, ya, yb, ra, rb, v, room):
     return harmful
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count):
     """For a heavy pair (a, b) of the remainder: every c that makes the 3×3 determinant not clearly
     positive.
@@ -243,19 +243,19 @@ def _third(matrix, nodes, n, pivot, a, b, v, y, rest, prefix, length, out, count
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pairs(matrix, nodes, root, out, count):
     """Harmful pairs {root, b} with b after the root."""
     prefix = np.empty(1, np.int64)
     prefix[0] = nodes[root]
     for b in range(root + 1, matrix.shape[0]):
         both = matrix[root, root] > 0.0 and matrix[b, b] > 0.0
-        if not both or matrix[root, b] ** 2 > matrix[root, root] * matrix[b, b] * (1.0 - PIVOT_SLACK):
+        if not both or matrix[root, b] * matrix[root, b] > matrix[root, root] * matrix[b, b] * (1.0 - PIVOT_SLACK):
             count = emit_support(out, count, prefix, 1, nodes[b], -1, -1)
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _triples_through(matrix, nodes, root, work, out, count):
     """Harmful triples {root, b, c} with b, c after the root (s = 3: only the root is
     eliminated).

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 CENTRE_SLACK = 1e-9  # a star sum within this of 1 counts as a centre: covers the rounding of the sum
 PIVOT_SLACK = 1e-13  # relative room for the rounding of a closed-form 2×2 or 3×3 determinant
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def emit_support(out, count, prefix, length, a, b, c):
     """Append prefix + those of a, b, c that are not negative; returns the new count (unchanged when
     full).
@@ -28,7 +29,7 @@ def emit_support(out, count, prefix, length, a, b, c):
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def emit_path(out, count, node, chosen, last):
     """Append node[chosen[0]], …, node[chosen[last]]; returns the new count."""
     if count < out.shape[0]:
@@ -37,7 +38,7 @@ def emit_path(out, count, node, chosen, last):
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def emit_supersets(out, count, prefix, length, candidates, start, stop, missing):
     """Append prefix + every choice of `missing` candidates from candidates[start:stop], until `out`
     is full.
@@ -69,7 +70,7 @@ def emit_supersets(out, count, prefix, length, candidates, start, stop, missing)
             choice[u] = choice[u - 1] + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_largest(best, top, candidate):
     """Insert a candidate into the descending list best[:top] of the largest so far."""
     if top > 0 and candidate > best[top - 1]:
@@ -80,7 +81,7 @@ def keep_largest(best, top, candidate):
         best[t] = candidate
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def top_sum(row, count, skip, top):
     """Sum of the `top` largest entries of row[:count] (non-negative), leaving out position
     `skip`.
@@ -89,13 +90,21 @@ def top_sum(row, count, skip, top):
     for j in range(count):
         if j != skip:
             keep_largest(best, top, row[j])
+    return added(best, top)
+
+
+@kernel
+def added(values, count):
+    """values[0] + … + values[count − 1], one after the other: `sum` has an order of its own in
+    each way to run a kernel.
+    """
     total = 0.0
-    for t in range(top):
-        total += best[t]
+    for i in range(count):
+        total += values[i]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def centres_first(stars):
     """(order, number of centres): positions by decreasing star sum, so that the centres come first,
     the heaviest at the head.

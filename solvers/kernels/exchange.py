@@ -14,23 +14,30 @@ threshold by what is uncertain around it. Connected is then what matrices that a
 matrices of each node, these), and `reach` is (squared radii, nodes of each matrix, where they
 begin).
 
-Compiled code has a generator of its own behind `np.random`, seeded here by the caller's seed.
+`dice` holds the state of a small generator of its own, seeded by the caller.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.connected import weak_sets
 from solvers.kernels.covering_minimum import definite
+from solvers.kernels.kernel import kernel
 from solvers.kernels.uncertain import uncertainty, weak_uncertain_sets
 
 LISTED = 64
 STEPS = 400  # purchases in one repair before it is given up
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _thrown(dice):
+    """The next number in (0, 1) of Lehmer's generator modulo 2³¹ − 1; the state is in dice[0]."""
+    dice[0] = dice[0] * 48271 % 2147483647
+    return dice[0] / 2147483647.0
+
+
+@kernel
 def _apply(gram, columns, column_at, values, value_at, block, sign):
     first, last = column_at[block], column_at[block + 1]
     at = value_at[block]
@@ -40,7 +47,7 @@ def _apply(gram, columns, column_at, values, value_at, block, sign):
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _uncertain(blocks, reach, held):
     """What joins, and the squared radius of everything held."""
     squares = np.zeros(len(held))
@@ -50,7 +57,7 @@ def _uncertain(blocks, reach, held):
     return (blocks[4], blocks[5], reach[2], reach[1]), squares
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weak_near(state, blocks, reach, size, shift, held, roots, rank, out):
     gram, offsets, pointer, neighbours = state
     for i in range(len(roots)):
@@ -65,8 +72,8 @@ def _weak_near(state, blocks, reach, size, shift, held, roots, rank, out):
     return count
 
 
-@njit(cache=True, nogil=True)
-def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise):
+@kernel
+def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise, dice):
     """The block to buy for one weak set; −1 when none helps, −2 when the set is not weak any
     more.
     """
@@ -90,7 +97,8 @@ def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise):
     if len(reach[0]) > 0:
         joins, squares = _uncertain(blocks, reach, held)
         squared = uncertainty(joins, squares, nodes, count)
-        shift = (root + np.sqrt(squared)) ** 2
+        raised = root + np.sqrt(squared)
+        shift = raised * raised
     if definite(block, block, 0.0, shift, work):
         return -2
     level, vectors = np.linalg.eigh(block)
@@ -121,20 +129,21 @@ def _purchase(state, blocks, reach, nodes, count, held, prices, shift, noise):
                     energy += vectors[a, 0] * part[a, b] * vectors[b, 0]
             needed = shift
             if len(reach[0]) > 0:
-                needed = (root + np.sqrt(squared + reach[0][j])) ** 2
+                raised = root + np.sqrt(squared + reach[0][j])
+                needed = raised * raised
             if energy <= 1e-12 + needed - shift:
                 continue
             score = min((energy - (needed - shift)) / missing, 1.0)
             if definite(block, part, 1.0, needed, work):
                 score = 2.0
-            score /= max(prices[j], 1e-3) * (1.0 + noise * np.random.random())
+            score /= max(prices[j], 1e-3) * (1.0 + noise * _thrown(dice))
             if score > best:
                 best, chosen = score, j
     return chosen
 
 
-@njit(cache=True, nogil=True)
-def mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, most, noise):
+@kernel
+def mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, most, noise, dice):
     """Buy until no set through `roots` is weak: what it cost, or −1 when that would be more than
     `most` or nothing helps.
 
@@ -154,7 +163,7 @@ def mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, chan
             while length < size and nodes[length] >= 0:
                 length += 1
             while True:
-                j = _purchase(state, blocks, reach, nodes, length, held, prices, shift, noise)
+                j = _purchase(state, blocks, reach, nodes, length, held, prices, shift, noise, dice)
                 if j == -2:
                     break
                 if j == -1:
@@ -170,16 +179,16 @@ def mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, chan
             return -1
 
 
-@njit(cache=True, nogil=True)
-def tidy(state, blocks, reach, size, shift, held, prices, candidates, rank, out):
+@kernel
+def tidy(state, blocks, reach, size, shift, held, prices, candidates, rank, out, dice):
     """Drop what is not needed, dearest first, a little at random; the money saved."""
     gram = state[0]
     columns, column_at, values, value_at = blocks[0], blocks[1], blocks[2], blocks[3]
     key = np.empty(len(candidates))
     for i in range(len(candidates)):
-        key[i] = -prices[candidates[i]] * (1.0 + np.random.random())
+        key[i] = -prices[candidates[i]] * (1.0 + _thrown(dice))
     saved = 0
-    for i in np.argsort(key):
+    for i in np.argsort(key, kind="mergesort"):
         j = candidates[i]
         if not held[j] or prices[j] < 0:
             continue
@@ -194,14 +203,14 @@ def tidy(state, blocks, reach, size, shift, held, prices, candidates, rank, out)
     return saved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, rounds, seed):
     """Rounds of selling and buying from a set with no weak connected set, until it costs at most
     `budget`; what it costs then.
 
     `held` and the sum are changed in place.
     """
-    np.random.seed(seed)
+    dice = np.array([1 + (seed % 2147483646 + 1) * 69621 % 2147483646])
     gram, offsets = state[0], state[1]
     columns, column_at, values, value_at, touch_at, touching = blocks
     _, block_nodes, block_at = reach
@@ -220,7 +229,7 @@ def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, round
         if cost <= budget:
             break
         before = held.copy()
-        centre = np.random.randint(n)
+        centre = int(n * _thrown(dice))
         near[:] = False
         near[centre] = True
         for t in range(touch_at[centre], touch_at[centre + 1]):
@@ -228,13 +237,13 @@ def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, round
             if held[j]:
                 for i in range(block_at[j], block_at[j + 1]):
                     near[block_nodes[i]] = True
-        ruin = 0.3 + 0.6 * np.random.random()
+        ruin = 0.3 + 0.6 * _thrown(dice)
         count, back = 0, 0
         for node in range(n):
             if near[node]:
                 for t in range(touch_at[node], touch_at[node + 1]):
                     j = touching[t]
-                    if held[j] and prices[j] >= 0 and np.random.random() < ruin:
+                    if held[j] and prices[j] >= 0 and _thrown(dice) < ruin:
                         held[j] = False
                         _apply(gram, columns, column_at, values, value_at, j, -1.0)
                         sold[count] = j
@@ -247,9 +256,8 @@ def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, round
                 near[block_nodes[i]] = True
         roots = np.flatnonzero(near)
         changed[0] = 0
-        paid = mend(
-            state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, back + budget // 20 + 2, 0.7
-        )
+        most = back + budget // 20 + 2
+        paid = mend(state, blocks, reach, size, shift, held, prices, roots, rank, out, changed, most, 0.7, dice)
         after = cost
         if paid >= 0:
             mark[:] = False
@@ -262,7 +270,7 @@ def exchange_rows(state, blocks, reach, size, shift, held, prices, budget, round
                         mark[j] = True
                         candidates[many] = j
                         many += 1
-            saved = tidy(state, blocks, reach, size, shift, held, prices, candidates[:many], rank, out)
+            saved = tidy(state, blocks, reach, size, shift, held, prices, candidates[:many], rank, out, dice)
             after = cost - back + paid - saved
         if paid >= 0 and after <= cost:
             cost = after

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from solvers.kernels.kernel import kernel
 from solvers.kernels.linalg import cholesky
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_dense(matrix, offsets, supports, width):
     """Blocks (m, width, width) of the supports (m, s), positions padded with −1; the padding is a
     large diagonal.
@@ -31,7 +31,7 @@ def gather_dense(matrix, offsets, supports, width):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_sparse(pointer, index, value, starts, dims, diagonal, supports, width):
     """The same from CSR blocks: edge e has value[starts[e]:], row by row (no starts: one number
     each); diagonal (n, D, D).
@@ -74,7 +74,7 @@ def gather_sparse(pointer, index, value, starts, dims, diagonal, supports, width
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def proven(blocks, theta):
     """Which of the (shrunk) blocks minus θI eliminate with positive pivots; one θ for each
     block.

@@ -20,16 +20,16 @@ diagonal pays for (`solvers._gram`).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.emit import keep_largest
+from solvers.kernels.kernel import kernel
 
 SLACK = 1e-11  # of N_ff: covers every rounding of a row sum and of its comparison
 SWEEPS = 3
 FREE, FRONTIER, CHOSEN, LEFT_OUT = 0, 1, 2, 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grow(pointer, index, value, diagonal, rank, goal, roots, tables, stop):
     """(roots finished, a harmful set or nothing, tree nodes): connected sets of goal[root] nodes
     through the roots.
@@ -119,7 +119,7 @@ def grow(pointer, index, value, diagonal, rank, goal, roots, tables, stop):
     return len(roots), chosen[:0].copy(), visited
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _open(
     pointer, index, value, diagonal, rank, floor, state, node, pivot, at, level, front, edge, coupling, width, fresh,
     fresh_count,
@@ -183,7 +183,7 @@ def _open(
     width[level] = count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _remove(front, edge, coupling, width, level, at):
     """Take position `at` out: the last one moves there."""
     last = width[level] - 1
@@ -198,7 +198,7 @@ def _remove(front, edge, coupling, width, level, at):
     width[level] = last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _worst_centre(
     pointer, index, diagonal, rank, floor, state, left, front, edge, coupling, width, tables, work, flags, search, near
 ):
@@ -232,7 +232,7 @@ def _worst_centre(
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ratio(diagonal, left, front, edge, coupling, width, tables, cap, p, near, best):
     """max over t of Σ|K_pq|u_q / (π_p(t) − K_pp), with all roundings against us; 1 or more: p may
     be a centre.
@@ -270,7 +270,7 @@ def _ratio(diagonal, left, front, edge, coupling, width, tables, cap, p, near, b
     return ratio * (1.0 + 1e-12)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distances(pointer, index, rank, floor, state, left, front, width, search, near):
     """near[p]: steps from front[p] to the nearest other frontier node through what may still be
     chosen.

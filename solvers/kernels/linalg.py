@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cholesky(matrix, start, dim, factor):
     """Lower factor of matrix[start:start+dim, same] into factor[:dim, :dim]; False when a pivot is
     not positive.
@@ -25,7 +26,7 @@ def cholesky(matrix, start, dim, factor):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
     """block[:rows, :columns] = L_left⁻¹ · matrix[row.., column..] · L_right⁻ᵀ, for factors from
     `reciprocal`.
@@ -48,7 +49,7 @@ def whiten(matrix, row, rows, column, columns, left, right, block, scratch):
             block[i, j] = total * right[j, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def whiten_four(matrix, row, column, left, right, block, square):
     """`whiten` and `norm_bound` for dimension four, the usual signature: constant loops, which the
     compiler unrolls.
@@ -88,7 +89,7 @@ def whiten_four(matrix, row, column, left, right, block, square):
     return np.sqrt(np.sqrt(np.sqrt(total)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reciprocal(factor, dim):
     """Replace the diagonal of a Cholesky factor by its reciprocals: `whiten` multiplies, it does
     not divide.
@@ -97,7 +98,7 @@ def reciprocal(factor, dim):
         factor[i, i] = 1.0 / factor[i, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def norm_bound(block, rows, columns, square):
     """An upper bound on the spectral norm: Frobenius, or (tr (CCᵀ)⁴)^⅛ where Frobenius could
     matter.
@@ -125,7 +126,7 @@ def norm_bound(block, rows, columns, square):
     return np.sqrt(np.sqrt(np.sqrt(total)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def contraction(block, rows, columns, gap, factor):
     """Cholesky factor of I − CᵀC (columns × columns) into factor; False when it has none (‖C‖
     ≥ 1).
@@ -140,7 +141,7 @@ def contraction(block, rows, columns, gap, factor):
     return cholesky(gap, 0, columns, factor)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def orthogonalise(columns, turned, sweeps):
     """One-sided Jacobi: turn the columns (rows of `columns`, (count, height)) in place until they
     are orthogonal.

@@ -7,14 +7,14 @@ owner is the node of each.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from solvers.kernels.emit import keep_largest
+from solvers.kernels.emit import added, keep_largest
+from solvers.kernels.kernel import kernel
 
 MOST_SWAPS = 1000  # from one start: rounding must not go in circles
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def star_scores(pointer, index, value, owner, dims, diagonal, top):
     """For every node a cheap guess of how low a support through it can go.
 
@@ -30,7 +30,7 @@ def star_scores(pointer, index, value, owner, dims, diagonal, top):
             best[:] = 0.0
             for e in range(pointer[i], pointer[i + 1]):
                 keep_largest(best, top, value[e] * value[e] * inverse[index[e]])
-            score[i] = diagonal[i] - best.sum()
+            score[i] = diagonal[i] - added(best, len(best))
         return score
     strength = np.zeros(n)
     offset = 0
@@ -53,12 +53,12 @@ def star_scores(pointer, index, value, owner, dims, diagonal, top):
         for t in range(touched):
             keep_largest(best, top, np.sqrt(strength[seen[t]]))
             strength[seen[t]] = 0.0
-        score[i] -= best.sum()
+        score[i] -= added(best, len(best))
         offset += dims[i]
     return score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def delivered_scores(pointer, index, value, owner, wanted, diagonal, top):
     """As `star_scores`, for what is delivered: the least that a delivered coordinate keeps of its
     pivot when the `top` most harmful other nodes, and the coordinates of its own, are eliminated
@@ -83,11 +83,11 @@ def delivered_scores(pointer, index, value, owner, wanted, diagonal, top):
             else:
                 keep_largest(best, top, strength[j])
             strength[j] = 0.0
-        score[i] = min(score[i], left - best.sum())
+        score[i] = min(score[i], left - added(best, len(best)))
     return score
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _restrict(pointer, index, value, diagonal, offsets, support, size, place):
     """G_SS as a dense matrix; place must be −1 everywhere and is left so."""
     width = 0
@@ -108,7 +108,7 @@ def _restrict(pointer, index, value, diagonal, offsets, support, size, place):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_addition(pointer, index, value, offsets, owner, support, size, vector, low, coupling, diagonal):
     """The node outside the support that lowers ⟨h, Gh⟩ most when h may lean on it; −1 when none
     touches the support.
@@ -153,7 +153,7 @@ def _best_addition(pointer, index, value, offsets, owner, support, size, vector,
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, rounds):
     """Best support of at most `size` nodes found from the start nodes; (λ, support padded with
     −1).
@@ -212,14 +212,14 @@ def local_search(pointer, index, value, offsets, owner, diagonal, starts, size, 
     return best, best_support
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lowest(pointer, index, value, diagonal, offsets, support, size, place):
     """λ_min(G_SS) with its vector."""
     values, vectors = np.linalg.eigh(_restrict(pointer, index, value, diagonal, offsets, support, size, place))
     return values[0], vectors[:, 0].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_up(pointer, index, value, offsets, owner, diagonal, support):
     """Add to a support (padded with −1) the node that lowers it most, until it is full or nothing
     touches it; in place.
@@ -238,7 +238,7 @@ def fill_up(pointer, index, value, offsets, owner, diagonal, support):
         count += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def iterated_search(pointer, index, value, offsets, owner, diagonal, starts, chances, stop):
     """The best support met from those in `starts` (m, s): swaps as long as one helps, then a kick,
     and again.
@@ -309,7 +309,7 @@ def iterated_search(pointer, index, value, offsets, owner, diagonal, starts, cha
     return best, best_support
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _random_neighbour(pointer, index, offsets, owner, support, count, drop, chance):
     """A node outside the support that touches one of its other members, picked by `chance`; the
     dropped one if there is none.

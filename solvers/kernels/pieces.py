@@ -18,14 +18,15 @@ nothing depends on a gap between two of them.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 MOST = 4  # attachments told apart; more are bounded by all of T's boundary
 ROOM = 1e-12  # relative: the few roundings after a bound is formed
 UNIT = 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reverse_edges(pointer, index):
     """For every directed edge i → j the place of j → i (rows are sorted)."""
     result = np.empty(len(index), np.int64)
@@ -36,7 +37,7 @@ def reverse_edges(pointer, index):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_sets(pointer, index, size, step, most):
     """How many connected sets of `size` nodes have their smallest node at 0, step, 2·step, …;
     counting ends above `most`.
@@ -85,7 +86,7 @@ def count_sets(pointer, index, size, step, most):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def affordable_pieces(pointer, index, largest, most):
     """The largest size, at most `largest` and at least 1, up to which there are no more than `most`
     connected sets.
@@ -98,7 +99,7 @@ def affordable_pieces(pointer, index, largest, most):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def piece_tables(pointer, index, value, diagonal, reverse, largest, stop):
     """(single, several, harmful): the tables, and a set of nodes that is not positive definite
     (empty: none is).
@@ -169,7 +170,7 @@ def piece_tables(pointer, index, value, diagonal, reverse, largest, stop):
     return single, several, chosen[:0].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append(pointer, index, value, diagonal, node, level, at, block, lower, inverse, weight):
     """Extend N_T, its Cholesky factor and its inverse by a node; False: the pivot is not
     positive.
@@ -212,7 +213,7 @@ def _append(pointer, index, value, diagonal, node, level, at, block, lower, inve
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _entry_error(block, weight, size):
     """A bound on |(N_T⁻¹ − W)_ij|; infinite where the residual is too large to say."""
     residual, of_block, of_weight = 0.0, 0.0, 0.0
@@ -229,7 +230,7 @@ def _entry_error(block, weight, size):
     return 1.01 * length * rho if rho < 1e-3 else np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _record(pointer, index, reverse, size, chosen, at, block, weight, best, work, single, several):
     """Enter one T into the tables of all edges that lead into it."""
     error = _entry_error(block, weight, size)
@@ -271,7 +272,7 @@ def _record(pointer, index, reverse, size, chosen, at, block, weight, best, work
                     several[back, size, m] = min(several[back, size, m], best[p, m])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _radius(weight, edge, mask, wide, bits, error, work):
     """The spectral radius of |W_AA| from above, A = the positions of the mask."""
     if bits == 2:
@@ -309,7 +310,7 @@ def _radius(weight, edge, mask, wide, bits, error, work):
     return worst * (1.0 + ROOM)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shortest_cycles(pointer, index, most):
     """For every edge u → f: nodes of the shortest cycle through f that avoids u, or a number above
     `most`.
@@ -351,7 +352,7 @@ def shortest_cycles(pointer, index, most):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def extend_by_trees(pointer, index, value, diagonal, single, cycles, floors):
     """`single` for pieces of more nodes than were gone through, up to len(floors) − 1.
 

@@ -11,12 +11,12 @@ node, and testing p as the last node is reading a sign.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from solvers.kernels.emit import CENTRE_SLACK, emit_path, keep_largest
+from solvers.kernels.emit import CENTRE_SLACK, added, emit_path, keep_largest
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sparse_stars(pointer, index, value, diagonal, size):
     """For every node the sum of its size − 1 largest normalised couplings, or a bound on it below
     1: more can be a centre.
@@ -44,11 +44,11 @@ def sparse_stars(pointer, index, value, diagonal, size):
             scale = root[index[e]]
             forced = forced or scale == 0.0
             keep_largest(best, top, abs(value[e]) * root[i] * scale)
-        stars[i] = np.inf if forced else best[:top].sum()
+        stars[i] = np.inf if forced else added(best, top)
     return stars
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_sparse(pointer, index, value, diagonal, rank, goal, roots, stop, out):
     """Connected supports grown from `roots` that can't be proven harmless.
 

@@ -5,13 +5,13 @@ frontier list.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from solvers.kernels.emit import emit_path, keep_largest
+from solvers.kernels.emit import added, emit_path, keep_largest
+from solvers.kernels.kernel import kernel
 from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sparse_block_stars(pointer, index, value, starts, dims, diagonal, size):
     """As `sparse_stars`.
 
@@ -47,11 +47,11 @@ def sparse_block_stars(pointer, index, value, starts, dims, diagonal, size):
                 whiten(held, 0, dims[i], 0, dims[j], factors[i], factors[j], block, scratch)
                 c = norm_bound(block, dims[i], dims[j], square)
             keep_largest(best, top, c)
-        stars[i] = np.inf if forced else best[:top].sum()
+        stars[i] = np.inf if forced else added(best, top)
     return stars
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal, roots, stop, out):
     """As `scan_sparse`, on blocks."""
     n = len(dims)
@@ -143,7 +143,7 @@ def scan_sparse_blocks(pointer, index, value, starts, dims, diagonal, rank, goal
     return count, len(roots)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _update(row, empty, left, level, position, p, dw, dp, dims, node, chosen, factor):
     """Row of p against the node just chosen, and what is left of p's own block."""
     y = row[p, level]
@@ -178,7 +178,7 @@ def _update(row, empty, left, level, position, p, dw, dp, dims, node, chosen, fa
             after[a, b] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _clear(block, rows, columns):
     """Zero what is used of a block that is as wide as the widest node."""
     for a in range(rows):
@@ -186,7 +186,7 @@ def _clear(block, rows, columns):
             block[a, b] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(target, source, dim):
     for a in range(dim):
         for b in range(dim):

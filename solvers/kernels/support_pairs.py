@@ -17,7 +17,8 @@ are reported.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 ROOM = 64.0 * 2.0**-53
 """Rounding of the scalar test itself, in units of ‖s‖²: a dozen operations on numbers of at most a
@@ -25,7 +26,7 @@ few ‖s‖².
 """
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
     """Whether nodes i and j overlap (binary search in a sorted row)."""
     low, high = pointers[i], pointers[i + 1]
@@ -38,7 +39,7 @@ def adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
     return low < pointers[i + 1] and neighbours[low] == j
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-untyped-def]
     """bᵀM⁻¹b of an overlapping pair whose Gram matrix M has this diagonal; inf when a pivot is not
     positive.
@@ -72,7 +73,7 @@ def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-un
     return total
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def scalar_gain(c, first, second, gain_i, gain_j, shift, top, scale):  # type: ignore[no-untyped-def]
     """-1.0 when the pair of scalar nodes is proven to gain less than `top`, else its gain (inf when
     that is unknown).
@@ -87,7 +88,7 @@ def scalar_gain(c, first, second, gain_i, gain_j, shift, top, scale):  # type: i
     return gain / rest
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  # type: ignore[no-untyped-def]
     """The same for nodes of several dimensions."""
     d = first.shape[0]
@@ -109,7 +110,7 @@ def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  
     return gain
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-def]
     """Proven bounds on what each node adds to a pair that doesn't overlap; inf where too little is
     known.
@@ -126,7 +127,7 @@ def gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-
     return bounds
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base, top, scale, full, seek, found):  # type: ignore[no-untyped-def]
     """All pairs of allowed nodes that are not proven to gain less than `top` = ‖s‖² − ρ²; `scale`
     is ‖s‖² at the root.
@@ -186,7 +187,7 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base,
     return count, best_i, best_j
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def scan_rows(rows, parts, gains, shift, top, scale, found):  # type: ignore[no-untyped-def]
     """The same for scalar nodes seen through a few rows (a multiple of four) only, their columns of
     unit length there.

@@ -10,12 +10,13 @@ one: a bound on what was computed, whatever the way.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from solvers.kernels.kernel import kernel
 
 UNIT = 2.0**-53
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def orthonormal(columns, error, dependent):  # type: ignore[no-untyped-def]
     """Basis (rank, rows) of the columns (count, rows), the bound on its projector's error, and
     whether one was dropped.
@@ -66,7 +67,7 @@ def orthonormal(columns, error, dependent):  # type: ignore[no-untyped-def]
     return basis[:rank], _projector_error(columns, basis, factor, kept, rank, error), dropped
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def _projector_error(columns, basis, factor, kept, rank, error):  # type: ignore[no-untyped-def]
     height = columns.shape[1]
     skew, gap, size, inverse = 0.0, 0.0, 0.0, 0.0
@@ -101,7 +102,7 @@ def _projector_error(columns, basis, factor, kept, rank, error):  # type: ignore
     return skew + 1.1 * (gap + error) * inverse / (1.0 - loose) / np.sqrt(1.0 - skew)
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def column_products(pointers, rows, values, vector):  # type: ignore[no-untyped-def]
     """Qᵀv of a matrix in compressed columns."""
     result = np.empty(len(pointers) - 1)
@@ -113,7 +114,7 @@ def column_products(pointers, rows, values, vector):  # type: ignore[no-untyped-
     return result
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def touched_part(pointers, rows, values, columns):  # type: ignore[no-untyped-def]
     """The rows that some columns touch, sorted, and these columns over them, as (columns, rows)."""
     total = 0
@@ -139,7 +140,7 @@ def touched_part(pointers, rows, values, columns):  # type: ignore[no-untyped-de
     return touched, block
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def node_grams(pointers, rows, values, height, width):  # type: ignore[no-untyped-def]
     """Q_jᵀQ_j of every node of a matrix in compressed columns, as (n, width, width)."""
     n = (len(pointers) - 1) // width
@@ -161,7 +162,7 @@ def node_grams(pointers, rows, values, height, width):  # type: ignore[no-untype
     return result
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def sparse_overlap(pointers, rows, values, height, width):  # type: ignore[no-untyped-def]
     """Q_iᵀQ_j for all i < j that share a row, of bases in compressed columns: pointers, neighbours
     (sorted), blocks.
@@ -200,7 +201,7 @@ def sparse_overlap(pointers, rows, values, height, width):  # type: ignore[no-un
     return ends, neighbours, blocks
 
 
-@njit(cache=True, fastmath=False)
+@kernel
 def _overlapping(pointers, rows, starts, owners, n, width):  # type: ignore[no-untyped-def]
     """For every node the later nodes that share a row with it, sorted; and how many there are in
     all.

@@ -15,14 +15,14 @@ the traces: each is exact for a factor that is off by as little.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from solvers.kernels.kernel import kernel
 from solvers.kernels.linalg import cholesky
 
 TRACE_SLACK = 1e-9  # room for the rounding of sums of traces
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_suspects(
     graph, matrix, offsets, suspect_of, wanted, rank, goal, roots, theta, ratio, removed, selective, share, stop, out
 ):
@@ -89,7 +89,7 @@ def scan_suspects(
     return count, len(roots)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _settle(
     matrix, offsets, suspect_of, wanted, support, theta, ratio, removed, selective, share, row_at, block_at, out, count
 ):
@@ -138,7 +138,7 @@ def _settle(
     return _choices(gram, part, block_of, names, rows, blocks, min(removed, blocks), ratio, support, out, count)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(gram, row, width, weight):
     for i in range(width):
         if row[i] != 0.0:
@@ -146,7 +146,7 @@ def _add(gram, row, width, weight):
                 gram[i, j] += weight * (row[i] * row[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _choices(gram, part, block_of, names, rows, blocks, most, ratio, support, out, count):
     """Take `most` of the blocks away in every way that the traces leave open."""
     width = len(gram)
@@ -160,7 +160,7 @@ def _choices(gram, part, block_of, names, rows, blocks, most, ratio, support, ou
     order = np.arange(blocks)
     if sound[0] and most > 0:
         _traces(factor, part, block_of, rows, width, 1.0 + ratio, trace)
-        order = np.argsort(-trace)
+        order = np.argsort(-trace, kind="mergesort")
     depth = 0
     fresh = True
     while depth >= 0:
@@ -197,7 +197,7 @@ def _choices(gram, part, block_of, names, rows, blocks, most, ratio, support, ou
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _traces(factor, part, block_of, rows, width, weight, trace):
     """tr(N⁻¹A_b) for every block, from the Cholesky factor of N."""
     trace[:] = 0.0
@@ -214,7 +214,7 @@ def _traces(factor, part, block_of, rows, width, weight, trace):
             trace[block_of[r]] += weight * total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _largest(trace, order, first, blocks, left):
     """Sum of the `left` largest traces among the blocks from `first` on."""
     total = 0.0
@@ -227,7 +227,7 @@ def _largest(trace, order, first, blocks, left):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _emit(out, count, support, names, order, position, most):
     if count < out.shape[0]:
         out[count, :] = -1

@@ -12,12 +12,12 @@ nodes).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from solvers.kernels.connected import _append
+from solvers.kernels.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def uncertainty(joins, squares, nodes, count):
     """Σ of squares of the blocks that touch one of the first `count` nodes, each once."""
     touch_at, touching, block_at, block_nodes = joins
@@ -36,7 +36,7 @@ def uncertainty(joins, squares, nodes, count):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark(joins, held, marked, node, by):
     touch_at, touching, block_at, block_nodes = joins
     for t in range(touch_at[node], touch_at[node + 1]):
@@ -45,9 +45,10 @@ def _mark(joins, held, marked, node, by):
                 marked[block_nodes[at]] += by
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fails(gram, offsets, chosen, count, root, squared, factor, place):
-    shift = (root + np.sqrt(squared)) ** 2
+    raised = root + np.sqrt(squared)
+    shift = raised * raised
     width = 0
     for i in range(count):
         width = _append(gram, offsets, chosen[i], width, shift, factor, place)
@@ -56,7 +57,7 @@ def _fails(gram, offsets, chosen, count, root, squared, factor, place):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weak_uncertain_sets(gram, offsets, joins, held, squares, size, root, roots, rank, out):
     """Least prefixes (in the order of enumeration) of sets that what is held connects and that
     fail, one a row of `out`, padded with −1; returns how many. Sets of up to `size` nodes grow by

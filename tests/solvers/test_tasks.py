@@ -14,8 +14,9 @@ from random_fields import graph_field
 from scipy import sparse
 
 from solvers import MarginTracker, margin, support_margin
+from solvers.kernels.kernel import all_compiled
 from solvers.tasks import run_tasks, stopping_at
-from solvers.warm import KINDS, _compile_kernels, small_field
+from solvers.warm import KINDS, ask_everything, small_field
 
 
 def square(x, *, stop=None):
@@ -183,16 +184,17 @@ def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> 
 
 
 def test_every_kernel_of_a_kind_is_met() -> None:
-    _compile_kernels(1, True)
+    with all_compiled():
+        ask_everything(1, True)
     from solvers.kernels import growth, pieces, sparse
 
     for kernel in (sparse.scan_sparse, growth.grow, pieces.piece_tables):
-        assert kernel.signatures
+        assert kernel.dispatcher.signatures
     from solvers.kernels import covers, exchange, support_pairs, support_spans
 
-    assert covers.separate.signatures
-    assert exchange.exchange_rows.signatures
+    assert covers.separate.dispatcher.signatures
+    assert exchange.exchange_rows.dispatcher.signatures
 
     for kernel in (support_pairs.scan_pairs, support_spans.sparse_overlap, support_spans.orthonormal):
-        assert kernel.signatures
+        assert kernel.dispatcher.signatures
     assert np.isfinite(small_field(1, True)[0].data).all()

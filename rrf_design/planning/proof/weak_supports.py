@@ -417,11 +417,12 @@ class Exchange:
         everywhere = np.arange(evaluator.n)
         most = int(np.maximum(self.prices, 0).sum())
         settings = (state, self.blocks, self.reached, self.size, shift, held, self.prices)
-        paid = mend(*settings, everywhere, rank, out, changed, most, 0.0)
+        dice = np.array([seed % 2147483646 + 1])
+        paid = mend(*settings, everywhere, rank, out, changed, most, 0.0, dice)
         if paid < 0:
             return None
         bought = np.flatnonzero(held & (self.prices >= 0))
-        tidy(*settings, bought, rank, out)
+        tidy(*settings, bought, rank, out, dice)
         cost, rounds = self._cost(held), 1 + _rounds(evaluator, effort)
         while units is not None and cost > units:
             if rounds <= 0 or (deadline is not None and time.monotonic() > deadline):

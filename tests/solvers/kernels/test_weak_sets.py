@@ -227,7 +227,7 @@ class Shop:
         held = np.zeros(len(self.nodes), np.bool_)
         state, changed = self.state(held), np.zeros(len(held) + 3, np.int64)
         spent = mend(
-            state, self.blocks, self.reach, SIZE_EXCHANGE, SHIFT_EXCHANGE, held, self.prices, np.arange(self.n), self.rank, self.out, changed, most, 0.0
+            state, self.blocks, self.reach, SIZE_EXCHANGE, SHIFT_EXCHANGE, held, self.prices, np.arange(self.n), self.rank, self.out, changed, most, 0.0, np.ones(1, np.int64)
         )  # fmt: skip
         return state, held, spent, changed
 
@@ -272,6 +272,7 @@ def test_tidying_keeps_only_what_is_needed(seed, dim):
         candidates,
         shop.rank,
         shop.out,
+        np.ones(1, np.int64),
     )
     assert saved == before - shop.cost(held) > 0
     assert not shop.weak(held, room=-1e-9)
