@@ -113,6 +113,7 @@ def acquire_verb(
     -o delivered.csv
     """
     from rrf_design.acquisition import acquire
+    from rrf_design.studio.labels import review_file as review_labels
 
     if policy is not None:
         _refuse_beside_policy(context, files or [])
@@ -125,32 +126,36 @@ def acquire_verb(
         items.refuse(review=review, require_share=require_share)
     document = options.one_document(outputs) if dataset is None else None
     problem, known = (dataset, responses) if dataset is not None else _problems(named, responses)
-    with live.asking(printer) as asking:
-        result = acquire(
-            problem,
-            named_models(live.model or ()),
-            budget=live.budget,
-            store=live.store,
-            resume=resume,
-            seconds=max_seconds,
-            gain=min_gain,
-            mode=mode,
-            batch=batch,
-            method=method,
-            doubt=doubt,
-            seed=items.seed,
-            batch_api=batch_api,
-            responses=known,
-            reviews=options.one_of(reviews, "--reviews"),
-            review_file=review_file,
-            **asking,
-        )
-    _write(result, certificate, report, junit, document, store=live.store)
-    words, well, delivery = "", result.passes, None
-    if dataset is not None:
-        words = _table_words(named, items, responses, outputs or [])
-        delivery = deliver(dataset, result, outputs or [], review, store=live.store, printer=printer)
-        well = result.finished and share_holds(delivery, require_share)
+    with review_labels(review, "acquire", blind=False) as place:
+        told = options.one_of(reviews, "--reviews")
+        if told is None and resume is not None and place != review and place is not None and place.is_file():
+            told = place
+        with live.asking(printer) as asking:
+            result = acquire(
+                problem,
+                named_models(live.model or ()),
+                budget=live.budget,
+                store=live.store,
+                resume=resume,
+                seconds=max_seconds,
+                gain=min_gain,
+                mode=mode,
+                batch=batch,
+                method=method,
+                doubt=doubt,
+                seed=items.seed,
+                batch_api=batch_api,
+                responses=known,
+                reviews=told,
+                review_file=review_file,
+                **asking,
+            )
+        _write(result, certificate, report, junit, document, store=live.store)
+        words, well, delivery = "", result.passes, None
+        if dataset is not None:
+            words = _table_words(named, items, responses, outputs or [])
+            delivery = deliver(dataset, result, outputs or [], place, called=review, store=live.store, printer=printer)
+            well = result.finished and share_holds(delivery, require_share)
     printer.result(result.to_json, lambda: describe(result) if delivery is None else _describe(result, delivery))
     tell_next(result, store=live.store, review_file=review_file, table_of=words, tell=printer.remark)
     return exit_code(result, well=well)

@@ -46,7 +46,11 @@ def deliver_verb(
     review: Annotated[
         Path | None,
         typer.Option(
-            "--review", help="Ask people in this file (.csv, .jsonl): what is filled in is read, then what is open."
+            "--review",
+            help=(
+                "Ask people in this file (.csv, .jsonl) or store (.sqlite, answered in the studio): what is filled in"
+                " is read, then what is open."
+            ),
         ),
     ] = None,
     resume: Annotated[
@@ -74,6 +78,7 @@ def deliver_verb(
     """
     from rrf_design.promises import DeliverySession, answered, forecast_delivery
     from rrf_design.promises.reviews import check_review_file, write_reviews
+    from rrf_design.studio.labels import review_file
     from rrf_design.tables.delivered import check_outputs, spare_inputs
 
     dataset = options.Items(data).dataset(file)
@@ -87,12 +92,13 @@ def deliver_verb(
         return 0 if any(one.get("pays", True) for one in found["risks"]) else 1
     check_outputs(outputs or [])
     spare_inputs(outputs or [], dataset, file, responses, data, review)
-    if review is not None:
-        check_review_file(review)
-    said = _filled(review, dataset)
     gold = dataset.recipe.data.gold is not None
     alone = gold and review is None and resume is None
     with ExitStack() as stack:
+        place = stack.enter_context(review_file(review, "deliver", blind=True))
+        if place is not None:
+            check_review_file(place)
+        said = _filled(place, dataset)
         asked = stack.enter_context(_sources(live, printer, responses))
         session = stack.enter_context(
             DeliverySession(
@@ -114,14 +120,14 @@ def deliver_verb(
         if review is None and not alone and not printer.as_json and sys.stdin.isatty():
             _ask(session)
         result = session.result()
-    unused = [name for name in said if resume is not None and name not in told and not session.labelled(name)]
-    if unused:
-        printer.note(
-            f"{review}: {len(unused)} values are of rows that nobody was asked about, {unused[0]!r} among them"
-        )
-    _write(result, outputs or [])
-    if review is not None and result.next:
-        write_reviews(review, [(look.id, look.question, look.text) for look in result.next])
+        unused = [name for name in said if resume is not None and name not in told and not session.labelled(name)]
+        if unused:
+            printer.note(
+                f"{review}: {len(unused)} values are of rows that nobody was asked about, {unused[0]!r} among them"
+            )
+        _write(result, outputs or [])
+        if place is not None and result.next:
+            write_reviews(place, [(look.id, look.question, look.text) for look in result.next])
     printer.result(result.to_json, lambda: _describe(session, result, review, quiet=printer.quiet))
     return 0 if result.reached else 1
 
@@ -204,6 +210,8 @@ def _write(result: TestedDelivery, outputs: list[Path]) -> None:
 
 
 def _describe(session: DeliverySession, result: TestedDelivery, review: Path | None, *, quiet: bool) -> None:
+    from rrf_design.studio.labels import is_store
+
     say(result.sentence)
     if quiet:
         return
@@ -213,7 +221,10 @@ def _describe(session: DeliverySession, result: TestedDelivery, review: Path | N
     say(session.progress())
     if result.next and review is not None:
         many = f"{len(result.next):,} rows wait" if len(result.next) != 1 else "1 row waits"
-        say(f"{many} in {review}: fill in the column value (? where nobody can tell), then repeat with --resume.")
+        how = "fill in the column value (? where nobody can tell)"
+        if is_store(review):
+            how = f"answer with rrf-design studio {review}"
+        say(f"{many} in {review}: {how}, then repeat with --resume.")
     elif result.next:
         say("Ask people with --review FILE, or at the terminal; --resume goes on with the labels that are there.")
     elif result.stage == "spent":

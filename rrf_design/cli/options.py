@@ -89,7 +89,11 @@ Outputs = Annotated[
 ReviewFile = Annotated[
     Path | None,
     typer.Option(
-        "--review", help="Write what people should look at, first things first (.csv, .jsonl; .json for Label Studio)."
+        "--review",
+        help=(
+            "Write what people should look at, first things first (.csv, .jsonl; .json for Label Studio; .sqlite for"
+            " the studio, whose labels are read first)."
+        ),
     ),
 ]
 ReviewsBack = Annotated[Path | None, typer.Option("--reviews", help="A review list that was filled in.")]

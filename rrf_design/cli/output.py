@@ -265,8 +265,13 @@ def weakest(given: Problem | Dataset, found: Any) -> tuple[Problem, Any]:
     return worst.problem, worst.result
 
 
-def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, printer: Printer) -> None:
-    """Write everything that was asked for; endings are looked at before anything is written."""
+def hand_over(
+    delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, printer: Printer, called: Path | None = None
+) -> None:
+    """Write everything that was asked for; endings are looked at before anything is written.
+
+    `called`: what `review` stands for, where that is a store of labels.
+    """
     from rrf_design.tables import write_output, write_reviews
     from rrf_design.tables.delivered import check_outputs, spare_inputs
 
@@ -277,7 +282,8 @@ def hand_over(delivery: Delivery, outputs: Sequence[Path], *, review: Path | Non
         printer.note(f"written to {path}")
     if review is not None:
         count = write_reviews(review, delivery)
-        printer.note(f"{count} question{'s' * (count != 1)} for people, first things first, written to {review}")
+        many = f"{count} question{'s' * (count != 1)} for people, first things first"
+        printer.note(f"{many}, written to {called or review}")
 
 
 def describe_delivery(delivery: Delivery) -> None:

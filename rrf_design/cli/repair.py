@@ -62,6 +62,7 @@ def repair_verb(
     delivered.csv --review review.csv
     """
     from rrf_design import Noise, repair
+    from rrf_design.studio.labels import review_file
 
     settings: dict[str, Any] = {"select": options.added(select, everything=everything), "method": method, "k": k}
     settings |= {"noise": Noise(epsilon), "seed": items.seed}
@@ -70,10 +71,15 @@ def repair_verb(
         if truth is not None:
             raise InputError("--truth goes with one problem; a recipe names the column of the truth as gold in [data]")
         dataset = items.dataset(file)
-        settings |= {"reviews": reviews, "resume": resume}
-        with options.on_cluster(cluster), printer.progress("repair") as progress:
+        with (
+            options.on_cluster(cluster),
+            review_file(review, "repair", blind=False) as place,
+            printer.progress("repair") as progress,
+        ):
+            said = place if reviews is None and place != review and place is not None and place.is_file() else reviews
+            settings |= {"reviews": said, "resume": resume}
             delivery = repair(dataset, responses, **settings, **effort.means(progress, cluster=cluster))
-            hand_over(delivery, outputs or [], review=review, printer=printer)
+            hand_over(delivery, outputs or [], review=place, called=review, printer=printer)
         printer.result(delivery.to_json, lambda: describe_delivery(delivery))
         return 0 if share_holds(delivery, require_share) else 1
     items.refuse(review=review, reviews=reviews, resume=resume, cluster=cluster)

@@ -139,6 +139,7 @@ def deliver(
     *,
     store: str | None,
     printer: Printer,
+    called: Path | None = None,
 ) -> Delivery:
     """Hand over what a run over a table came to; `.json` is the run's own document, `.html` its
     page.
@@ -153,7 +154,7 @@ def deliver(
         else:
             write_page(result, path, store)
         printer.note(f"written to {path}")
-    hand_over(delivery, [path for path in outputs if path not in own], review=review, printer=printer)
+    hand_over(delivery, [path for path in outputs if path not in own], review=review, called=called, printer=printer)
     return delivery
 
 

@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from rrf_design.questions.datasets import DataItem
     from rrf_design.questions.recipe import Recipe
     from rrf_design.studio.index import TableIndex
+    from rrf_design.studio.labels import Question
     from rrf_design.studio.library import Library
     from rrf_design.tables import Row
 
+TOLD = ("verdict", "reason", "cost", "gain_per_cost", "rank")
+"""What a question says of its row, beside the answers."""
+MOST_ANSWERS = 9
+"""Answers that a key takes."""
 FEW = 400
 """Characters of an answer beside its node in the drawing."""
 
@@ -90,6 +95,48 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     except (RRFError, ValueError) as error:
         return Item(name, place, own, ours, note=f"What lies behind it can't be shown: {error}")
     return Item(name, place, own, ours, answers, drawing)
+
+
+def asked(library: Library, store: Path, question: Question) -> dict[str, Any]:
+    """What a person is shown of a question.
+
+    Of a blind one that is what was handed in, as the verb wrote it down, and nothing else is looked
+    up; so it is of a row that somebody else is to look at blindly. Of others it is the whole row
+    with what was answered, each value with who said it.
+    """
+    row = question.row
+    found: dict[str, Any] = {
+        "queue": question.queue,
+        "id": question.id,
+        "part": question.part,
+        "blind": question.blind,
+        "question": cell_text(row.get("question")),
+        "text": cell_text(row.get("text")),
+    }
+    name = str(row.get("item") or question.id)
+    if question.blind or name in library.blind():
+        return found
+    item = _row_beside(library, store, name)
+    answers = [] if item is None else [{"value": text, "by": [one.node for one in who]} for text, who in item.groups]
+    for key in ("model_answer", "raw") if not answers else ():
+        if cell_text(row.get(key)):
+            answers = [{"value": cell_text(row[key]), "by": [key]}]
+    told = {name: cell_text(row.get(name)) for name in TOLD if row.get(name) not in (None, "")}
+    own = {} if item is None else {name: cell_text(cell) for name, cell in item.own.items()}
+    return found | {"answers": answers[:MOST_ANSWERS], "told": told, "own": own, "prompt": cell_text(row.get("prompt"))}
+
+
+def _row_beside(library: Library, store: Path, name: str) -> Item | None:
+    """The row of a table beside the store that has this id, the newest table first."""
+    for entry in library.tables(store.parent):
+        assert entry.path is not None
+        try:
+            found = open_item(library, entry.path, library.index(entry.path), name)
+        except RRFError:
+            continue
+        if found.answers:
+            return found
+    return None
 
 
 def _behind(

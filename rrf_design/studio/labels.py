@@ -146,6 +146,13 @@ class LabelStore:
                     (*key, place, int(blind), json_text({k: v for k, v in row.items() if k != "value"}, default=str)),
                 )
 
+    def progress(self, who: str) -> tuple[int, int, int]:
+        """How many questions are open, how many labels there are, and how many are one's own."""
+        found = self.counts()
+        with self._lock:
+            (own,) = self._db.execute("select count(*) from rrf_labels where who = ?", (who,)).fetchone()
+        return found.open, found.labels, own
+
     def counts(self) -> Counts:
         with self._lock:
             (labels,) = self._db.execute("select count(*) from rrf_labels").fetchone()
@@ -260,9 +267,13 @@ class LabelStore:
         with self._lock:
             return [name for (name,) in self._db.execute("select distinct queue from rrf_questions order by queue")]
 
-    def file(self, form: str, queue: str | None = None) -> str:
-        """Today's review file: CSV, or JSON lines."""
+    def file(self, form: str, queue: str | None = None, *, closed: frozenset[str] = frozenset()) -> str:
+        """Today's review file: CSV, or JSON lines; without what was answered about rows that are
+        closed, which are those that somebody is to look at blindly.
+        """
         rows = self.rows(queue)
+        if closed:
+            rows = [row if not closed.intersection(_names(row)) else _without_answers(row) for row in rows]
         if form == "jsonl":
             return "".join(json_text(row) + "\n" for row in rows)
         columns = list(dict.fromkeys(key for row in rows for key in row if key != "value")) or ["id"]
@@ -287,6 +298,18 @@ class LabelStore:
 _UNLABELLED = "not exists (select 1 from rrf_labels b where b.queue = q.queue and b.id = q.id and b.part = q.part)"
 
 
+ANSWERS = ("raw", "verdict", "reason", "model_answer", "rank", "gain_per_cost")
+"""Columns of a review file that say, or let guess, what was answered."""
+
+
+def _names(row: Mapping[str, Any]) -> set[str]:
+    return {str(row.get("id")), str(row.get("item") or row.get("id"))}
+
+
+def _without_answers(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: "" if key in ANSWERS else cell for key, cell in row.items()}
+
+
 def _key(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row.get("id")), str(row.get("check") or "")
 
@@ -299,6 +322,11 @@ def _check(value: Any) -> None:
         raise InputError(f"the label has more than {LONGEST:,} characters")
 
 
+def is_store(place: Path | None) -> bool:
+    """Whether a verb was given a store of labels, not a file."""
+    return place is not None and place.suffix.lower() in ENDINGS
+
+
 @contextmanager
 def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path | None]:
     """The review file that a verb reads and writes: the one it was given, or, where it was given a
@@ -308,26 +336,33 @@ def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path
     ...     print(path)
     review.csv
     """
-    if place is None or place.suffix.lower() not in ENDINGS:
+    if not is_store(place):
         yield place
         return
+    assert place is not None
     store = LabelStore(place, make=True)
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{place.stem}.jsonl"
-            said = [row for row in store.rows(queue) if row["value"] != ""]
-            if said:
-                path.write_text("".join(json_text(row) + "\n" for row in said), encoding="utf-8")
+            known = store.rows(queue)
+            if known:
+                path.write_text("".join(json_text(row) + "\n" for row in known), encoding="utf-8")
+            before = _written(path)
             yield path
-            store.taken(queue, [_key(row) for row in said])
-            store.ask(queue, _open_rows(path), blind=blind)
+            store.taken(queue, [_key(row) for row in known if row["value"] != ""])
+            store.ask(queue, [] if _written(path) == before else _open_rows(path), blind=blind)
     finally:
         store.close()
 
 
+def _written(path: Path) -> tuple[int, int] | None:
+    """Which file it is: a verb that asks writes it anew, one that has no question leaves it."""
+    return (path.stat().st_ino, path.stat().st_mtime_ns) if path.is_file() else None
+
+
 def _open_rows(path: Path) -> list[dict[str, Any]]:
     """The questions that a verb left without a value."""
-    if not path.is_file() or not path.stat().st_size:
+    if not path.stat().st_size:
         return []
     table = open_table(path)
     rows = [dict(cells) for _, cells, _ in table.rows(RowFaults(table.name))]

@@ -13,6 +13,7 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ LARGE = 8_000_000
 """Bytes. Of a larger document the list shows what its head says; its page is made when asked."""
 HEAD = 65_536
 _KIND = re.compile(rb'"format":\s*"(rrf-[a-z-]+)')
+_LONG_AGO = datetime.fromtimestamp(0, tz=UTC)
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 Made = TypeVar("Made")
@@ -77,6 +79,7 @@ class Library:
         self._lock = threading.RLock()
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._found: dict[str, LibraryEntry] = {}
+        self._looked = 0.0
         for place in self.places:
             if "://" not in place and not Path(place).exists():
                 raise InputError(f"{place}: no such file or folder")
@@ -93,9 +96,8 @@ class Library:
                 for entry in self._runs(without_password(place), place, None):
                     found.setdefault(entry.key, entry)
         with self._lock:
-            self._found = found
-        oldest = datetime.min.replace(tzinfo=UTC)
-        return sorted(found.values(), key=lambda entry: entry.at or oldest, reverse=True)
+            self._found, self._looked = found, time.monotonic()
+        return sorted(found.values(), key=lambda entry: entry.at or _LONG_AGO, reverse=True)
 
     def entry(self, key: str) -> LibraryEntry:
         """What an address names; InputError where it is not there (any more)."""
@@ -186,22 +188,31 @@ class Library:
     def _table(self, key: str, path: Path) -> LibraryEntry | None:
         if Delivered.of(_columns(path)) is None:
             return None
-        index = self.index(path)
+        index = self._index(path)
         return _table_entry(key, path, index.verdicts, index.cost, title=path.name, rows=index.count)
+
+    def tables(self, folder: Path) -> list[LibraryEntry]:
+        """The delivered tables in a folder, those with the rows' own columns first."""
+        here = [e for e in self._found.values() if e.kind == "table" and e.path is not None and e.path.parent == folder]
+        return sorted(here, key=lambda entry: (entry.format != "", -(entry.at or _LONG_AGO).timestamp()))
 
     def index(self, path: Path) -> TableIndex:
         """The rows of a delivered table, without those that somebody is to look at blindly."""
-        seen = path.stat()
-        recipe = self.recipe(path)
-        column = None if recipe is None else recipe.data.id
-        made = self._once(
-            ("index", path, None, seen.st_mtime_ns, seen.st_size, column), lambda: TableIndex(path, id_column=column)
-        )
+        made = self._index(path)
         made.hide(self.blind())
         return made
 
+    def _index(self, path: Path) -> TableIndex:
+        seen = path.stat()
+        recipe = self.recipe(path)
+        column = None if recipe is None else recipe.data.id
+        key = ("index", path, None, seen.st_mtime_ns, seen.st_size, column)
+        return self._once(key, lambda: TableIndex(path, id_column=column))
+
     def blind(self) -> frozenset[str]:
         """Rows that wait for a look at which no model's answer may be known."""
+        if time.monotonic() - self._looked > 1.0:  # a verb may have begun to ask meanwhile
+            self.look()
         found: set[str] = set()
         for store in self.label_stores().values():
             found |= store.blind_ids()
@@ -212,15 +223,17 @@ class Library:
         with self._lock:
             found = {key: entry for key, entry in self._found.items() if entry.kind == "labels"}
         return {
-            key: self._once(("labels", entry.path, None), lambda path=entry.path: LabelStore(path))  # type: ignore[misc]
+            key: self._labels(entry.path)
             for key, entry in found.items()
             if entry.path is not None and entry.path.exists()
         }
 
+    def _labels(self, path: Path) -> LabelStore:
+        return self._once(("labels", path, None, path.stat().st_ino), lambda: LabelStore(path))
+
     def _store(self, key: str, path: Path) -> Iterator[LibraryEntry]:
         if is_label_store(path):
-            store: LabelStore = self._once(("labels", path, None), lambda: LabelStore(path))
-            counts = store.counts()
+            counts = self._labels(path).counts()
             waits = "1 row waits" if counts.open == 1 else f"{counts.open:,} rows wait"
             said = "1 label" if counts.labels == 1 else f"{counts.labels:,} labels"
             yield LibraryEntry(

@@ -65,6 +65,7 @@ def frame(title: str, main: Markup, *, here: str = "", waiting: int = 0, scripts
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · studio"),
+        Markup('<link rel="icon" href="data:,">'),
         [Markup(f'<link rel="stylesheet" href="/static/{name}">') for name in ("page.css", "studio.css")],
         [tag("script", src=f"/static/{name}", defer=True) for name in used],
     )
@@ -124,8 +125,8 @@ def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
     masked = index.masked
     hidden = None
     if masked:
-        many = "1 row waits" if masked == 1 else f"{masked:,} rows wait"
-        hidden = callout(prose(f"{many} for a blind look and is not shown here before its label is saved."))
+        many = "1 row waits for a blind look and is" if masked == 1 else f"{masked:,} rows wait for blind looks and are"
+        hidden = callout(prose(f"{many} not shown here before the label is saved."))
     verdicts = index.verdicts if not masked else counts
     unread = f"; {index.unread:,} of the file can't be read (a NUL character, or too few cells)" if index.unread else ""
     return tag(
@@ -342,6 +343,66 @@ def _answers(found: Item) -> list[Child]:
             )
         )
     return made
+
+
+def review(library: Library, key: str) -> Markup:
+    """The place where people answer; `review.js` asks for one question after the other."""
+    stores = library.label_stores()
+    if not key and len(stores) == 1:
+        (key,) = stores
+    if key not in stores:
+        links = [tag("li", tag("a", name, href=address("review", of=name))) for name in stores]
+        words = "Which of these?" if stores else "Nobody is asked anything here."
+        how = [
+            prose("A verb asks people when it is given a store of labels, and goes on when it is repeated:"),
+            tag("pre", "rrf-design deliver RECIPE --responses ANSWERS --risk 5% --review labels.sqlite -o TABLE"),
+        ]
+        return tag("main", tag("h1", "Review"), prose(words), tag("ul", links) if links else how)
+    store = stores[key]
+    files = [
+        tag("a", f"{queue}, as {form}", href=address("review/file", of=key, queue=queue, form=form))
+        for queue in store.queues()
+        for form in ("csv", "jsonl")
+    ]
+    keys = [
+        [tag("kbd", key_), f" {words}"]
+        for key_, words in (
+            ("1", "to 9 take that answer; "),
+            ("Enter", "what you typed; "),
+            ("?", "nobody can tell; "),
+            ("s", "later; "),
+            ("u", "undo"),
+        )
+    ]
+    form = tag(
+        "form",
+        tag("label", "What is right?", tag("input", type="text", name="value", autocomplete="off", spellcheck="false")),
+        tag("button", "Save", type="submit"),
+        tag("button", "Can't tell", type="button", data_act="unknown"),
+        tag("button", "Later", type="button", data_act="later"),
+        tag("button", "Undo", type="button", data_act="undo"),
+    )
+    return tag(
+        "main",
+        tag("h1", "Review"),
+        tag("p", key, class_="subtitle"),
+        tag("progress", value=0, max=1, aria_label="How much is answered"),
+        tag("p", "The first question is fetched …", class_="said", role="status"),
+        tag(
+            "div",
+            tag("p", class_="question"),
+            tag("div", class_="about"),
+            tag("ol", class_="answers"),
+            form,
+            class_="asked",
+            hidden=True,
+        ),
+        tag("p", keys, " — keys count while nothing is typed.", class_="keys"),
+        prose("The review file: ", [[link, " "] for link in files]) if files else None,
+        tag("noscript", prose("The review needs JavaScript. Without it, fill in the review file.")),
+        class_="review",
+        data_of=key,
+    )
 
 
 def document(library: Library, entry: LibraryEntry) -> tuple[str, Markup]:

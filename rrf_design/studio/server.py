@@ -9,6 +9,7 @@ and nothing else.
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 import webbrowser
@@ -18,10 +19,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
-from rrf_design.errors import InputError, MissingDependency, RRFError
+from rrf_design.errors import InputError, MissingDependency, RetryLater, RRFError
 from rrf_design.studio import pages
 from rrf_design.studio.index import ListView
-from rrf_design.studio.items import open_item
+from rrf_design.studio.items import asked, open_item
 from rrf_design.studio.library import Library, LibraryEntry
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ ASSETS = {
     "items.js": "rrf_design.reporting",
     "studio.css": "rrf_design.studio",
     "studio.js": "rrf_design.studio",
+    "review.js": "rrf_design.studio",
 }
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 LONGEST_BODY = 1_000_000
@@ -157,8 +159,9 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
     """
     try:
         from starlette.applications import Starlette
+        from starlette.concurrency import run_in_threadpool
         from starlette.middleware import Middleware
-        from starlette.responses import HTMLResponse, PlainTextResponse, Response
+        from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
         from starlette.routing import Route
     except ImportError:
         raise MissingDependency("studio needs Starlette and uvicorn: pip install 'rrf-design[studio]'") from None
@@ -203,6 +206,35 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
     def document(request: Request) -> tuple[str, Any]:
         return pages.document(library, library.entry(request.query_params.get("of", "")))
 
+    def review(request: Request) -> tuple[str, Any]:
+        return "Review", pages.review(library, request.query_params.get("of", ""))
+
+    def labels(request: Request) -> Response:
+        """Today's review file, with what was filled in."""
+        key, form = request.query_params.get("of", ""), request.query_params.get("form", "csv")
+        queue = request.query_params.get("queue", "")
+        store = library.label_stores().get(key)
+        if store is None or form not in ("csv", "jsonl") or queue not in store.queues():
+            return PlainTextResponse("no such review", status_code=404)
+        named = {"content-disposition": f'attachment; filename="review.{form}"'}
+        return PlainTextResponse(
+            store.file(form, queue, closed=library.blind()).encode("utf-8", "replace"), headers=named
+        )
+
+    async def act(request: Request) -> Response:
+        """What the review page does; the only thing that writes."""
+        body = await request.body()
+        try:
+            said = json.loads(body) if len(body) <= LONGEST_BODY else None
+            if not isinstance(said, dict):
+                raise InputError("not what the page sends")
+            answer = await run_in_threadpool(_acted, library, request.path_params["what"], said)
+        except RetryLater as error:
+            return JSONResponse({"error": str(error), "again": True}, status_code=503)
+        except (RRFError, ValueError, RecursionError) as error:
+            return JSONResponse({"error": str(error)}, status_code=400)
+        return JSONResponse(answer)
+
     def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in ASSETS:
@@ -214,12 +246,44 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         Route("/items", show(items)),
         Route("/item", show(item)),
         Route("/document", show(document)),
+        Route("/review", show(review, here="review", scripts=("review.js",))),
+        Route("/review/file", labels),
+        Route("/act/{what}", act, methods=["POST"]),
         Route("/static/{name}", static),
         Route("/alive", lambda request: PlainTextResponse("yes")),
     ]
     hosts = frozenset(f"{name}:{port}" for name in (host, "localhost"))
     guard = Middleware(Guard, token=token, hosts=hosts, cookie=f"rrf_studio_{port}")
     return Starlette(routes=routes, middleware=[guard])
+
+
+def _acted(library: Library, what: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a reviewer did, and what they are shown next."""
+    key, who = str(said.get("of", "")), str(said.get("who", ""))[:80]
+    store = library.label_stores().get(key)
+    if store is None:
+        raise InputError("there is no such review here")
+    if not who:
+        raise InputError("who asks is not said")
+    question = tuple(str(said.get(name, "")) for name in ("queue", "id", "part"))
+    told, found = "", None
+    if what == "label":
+        told = store.label((question[0], question[1], question[2]), said.get("value"), who, stamp=str(said["stamp"]))
+    elif what == "later":
+        store.later((question[0], question[1], question[2]), who)
+        told = "later"
+    elif what == "undo":
+        found = store.undo(who)
+        told = "undone" if found is not None else "nothing to undo"
+    elif what == "prolong":
+        store.prolong(who)
+        return {"told": "prolonged"}
+    elif what != "next":
+        raise InputError("not what the page sends")
+    found = found or store.next(who)
+    still, labels, own = store.progress(who)
+    asked_now = None if found is None else asked(library, store.path, found)
+    return {"told": told, "question": asked_now, "open": still, "labels": labels, "own": own}
 
 
 def serve(

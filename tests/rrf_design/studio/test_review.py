@@ -1,0 +1,300 @@
+"""Questions, leases and labels; what a reviewer sees; and that a verb takes what they said."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.cli import main
+from rrf_design.errors import InputError
+from rrf_design.studio.labels import LEASE, LabelStore, review_file
+
+from .conftest import HOSTILE, made
+
+Open = Callable[..., Any]
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> LabelStore:
+    found = LabelStore(tmp_path / "labels.sqlite", make=True, clock=clock)
+    found.ask(
+        "repair", [{"id": f"r/{n}", "check": "clerk", "question": "?", "raw": str(n)} for n in range(5)], blind=False
+    )
+    return found
+
+
+def key(question: Any) -> tuple[str, str, str]:
+    return question.queue, question.id, question.part
+
+
+def test_a_question_is_one_persons_for_two_minutes(store: LabelStore, clock: Clock) -> None:
+    first, second = store.next("anna"), store.next("bert")
+    assert (first.id, second.id) == ("r/0", "r/1")
+    assert store.next("anna").id == "r/0"
+    clock.now += LEASE - 1
+    store.prolong("anna")
+    clock.now += 2
+    assert store.next("bert").id == "r/1"
+    assert store.next("carl").id == "r/2"
+    clock.now += LEASE
+    assert store.next("dora").id == "r/0"
+
+
+def test_a_label_is_there_once_whatever_is_sent_twice(store: LabelStore) -> None:
+    question = store.next("anna")
+    assert store.label(key(question), "7", "anna", stamp="x") == "saved"
+    assert store.label(key(question), "7", "anna", stamp="x") == "saved"
+    assert store.label(key(question), "8", "bert", stamp="y") == "taken"
+    assert [row["value"] for row in store.rows("repair") if row["value"] != ""] == ["7"]
+    with pytest.raises(InputError, match="not asked about any more"):
+        store.label(("repair", "other", ""), "1", "anna", stamp="z")
+    for value in ("", "  ", None, {"x": 1}, "x" * 200_000):
+        with pytest.raises(InputError):
+            store.label(key(store.next("anna")), value, "anna", stamp="w")
+
+
+def test_later_comes_last_and_undo_comes_back(store: LabelStore) -> None:
+    first = store.next("anna")
+    store.later(key(first), "anna")
+    second = store.next("anna")
+    assert second.id == "r/1"
+    store.label(key(second), "1", "anna", stamp="a")
+    assert store.undo("anna") == second
+    assert store.undo("anna") is None
+    for n in (1, 2, 3, 4, 0):
+        found = store.next("anna")
+        assert found.id == f"r/{n}"
+        store.label(key(found), "1", "anna", stamp=str(n))
+    assert store.next("anna") is None
+
+
+def test_what_a_verb_has_read_is_not_taken_back(store: LabelStore) -> None:
+    store.label(key(store.next("anna")), "1", "anna", stamp="a")
+    with review_file(store.path, "repair", blind=False) as path:
+        assert path is not None
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [row["value"] for row in rows if row["id"] == "r/0"] == ["1"]
+        path.unlink()
+        path.write_text(json.dumps({"id": "new", "check": "clerk", "value": ""}) + "\n")
+    assert store.undo("anna") is None
+    assert store.next("anna").id == "new"
+
+
+def test_a_verb_that_fails_changes_nothing(store: LabelStore) -> None:
+    def fail() -> None:
+        with review_file(store.path, "repair", blind=False) as path:
+            assert path is not None
+            path.unlink()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert store.counts().open == 5
+
+
+def test_two_reviewers_at_once_none_twice_none_lost(tmp_path: Path) -> None:
+    place = tmp_path / "labels.sqlite"
+    LabelStore(place, make=True).ask("repair", [{"id": str(n)} for n in range(100)], blind=False)
+
+    def work(who: str) -> list[str]:
+        own, seen = LabelStore(place), []
+        while (question := own.next(who)) is not None:
+            assert own.label(key(question), who, who, stamp=f"{who}{question.id}") == "saved"
+            seen.append(question.id)
+        return seen
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(work, ["anna", "bert"])
+    assert sorted([*first, *second], key=int) == [str(n) for n in range(100)]
+    assert LabelStore(place).counts().open == 0
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return int(ended.value.code or 0)
+
+
+TRUTH = {f"inv/{n}": str(n + 10) for n in range(60)}
+
+
+def secret(name: str) -> str:
+    """What models say of a row, and nothing else on earth does."""
+    return f"90{int(name.removeprefix('inv/')):03d}77"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    wrong = {name: dict.fromkeys(("sum", "again"), secret(name)) | {"cents": f"{secret(name)}00"} for name in TRUTH}
+    split = {name: {"sum": secret(name), "again": "2", "cents": "300"} for name in ("inv/3", "inv/8")}
+    made(tmp_path, list(TRUTH), {**wrong, **split})
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_blind_reviews_are_blind(folder: Path, open_studio: Open) -> None:
+    """No answer in any page, list, search, export or response, until the label is saved."""
+    assert run("repair", "r.toml", "--responses", "answers.jsonl", "-o", "out.csv", "-o", "out.json", "-q") == 0
+    assert run("repair", "r.toml", "--responses", "answers.jsonl", "--review", "fix.sqlite", "-q") == 0
+    assert run("deliver", "r.toml", "--responses", "answers.jsonl", "--risk", "5%", "--review", "l.sqlite", "-q") == 1
+    studio = open_studio(folder)
+    blind = studio.act("next", of="l.sqlite", who="anna")["question"]
+    assert blind["blind"]
+    hidden = set(LabelStore(folder / "l.sqlite").blind_ids())
+    for name in sorted(hidden):
+        assert studio.get("/item", of="out.csv", id=name).status_code == 404
+        assert studio.get("/item", of="out.json", id=name).status_code == 404
+    responses = [
+        studio.own.get(path).text for path in ("/", "/review?of=l.sqlite", "/review/file?of=l.sqlite&queue=deliver")
+    ]
+    responses += [studio.get("/items", of=of, q=name).text for of in ("out.csv", "out.json") for name in sorted(hidden)]
+    responses += [studio.get("/document", of="out.json").text, json.dumps(blind)]
+    responses += [json.dumps(studio.act(what, of="l.sqlite", who="bert")) for what in ("next", "undo")]
+    fixes = studio.own.get("/review/file?of=fix.sqlite&queue=repair").text
+    asked = [row for row in csv.DictReader(io.StringIO(fixes)) if row["id"] in hidden]
+    assert all(row["raw"] == row["verdict"] == "" for row in asked)
+    while (fix := studio.act("next", of="fix.sqlite", who="anna")["question"]) is not None:
+        assert ("answers" in fix) == (fix["id"] not in hidden)
+        studio.act(
+            "label",
+            of="fix.sqlite",
+            who="anna",
+            stamp=fix["id"],
+            value="?",
+            **{k: fix[k] for k in ("queue", "id", "part")},
+        )
+    assert not [name for name in hidden for text in responses if secret(name) in text]
+    opened = hidden.copy()
+    for who in ("anna", "bert"):  # each has one of the two
+        question = studio.act("next", of="l.sqlite", who=who)["question"]
+        named = {name: question[name] for name in ("queue", "id", "part")}
+        studio.act("label", of="l.sqlite", who=who, value=TRUTH[question["id"]], stamp=question["id"], **named)
+        opened.discard(question["id"])
+        assert studio.get("/item", of="out.csv", id=question["id"]).status_code == 200
+    assert opened == set()
+
+
+def test_a_table_of_repair_is_reviewed_with_its_answers(folder: Path, open_studio: Open) -> None:
+    run("repair", "r.toml", "--responses", "answers.jsonl", "--review", "fix.sqlite", "-o", "out.csv", "-q")
+    studio = open_studio(folder)
+    question = studio.act("next", of="fix.sqlite", who="anna")["question"]
+    assert question["question"] == "The sum of inv/3, please"
+    assert {one["value"]: one["by"] for one in question["answers"]} == {
+        secret("inv/3"): ["sum"],
+        "2": ["again"],
+        "3": ["cents"],
+    }
+    assert question["own"]["text"] == "3 + 10 of inv/3"
+
+
+def test_labels_of_the_studio_give_the_table_of_labels_typed_by_hand(folder: Path, open_studio: Open) -> None:
+    for review in ("fix.sqlite", "fix.csv"):
+        run("repair", "r.toml", "--responses", "answers.jsonl", "--review", review, "-o", "out.csv", "-q")
+    studio = open_studio(folder)
+    while (question := studio.act("next", of="fix.sqlite", who="anna")["question"]) is not None:
+        named = {name: question[name] for name in ("queue", "id", "part")}
+        value = TRUTH[question["id"]]
+        assert studio.act("label", of="fix.sqlite", who="anna", value=value, stamp=value, **named)["told"] == "saved"
+    rows = list(csv.DictReader(io.StringIO((folder / "fix.csv").read_text())))
+    typed = io.StringIO()
+    writer = csv.DictWriter(typed, list(rows[0]))
+    writer.writeheader()
+    writer.writerows({**row, "value": TRUTH[row["id"]]} for row in rows)
+    (folder / "fix.csv").write_text(typed.getvalue())
+    (folder / "exported.csv").write_text(studio.own.get("/review/file?of=fix.sqlite&queue=repair").text)
+    command = ("repair", "r.toml", "--responses", "answers.jsonl", "-q")
+    assert run(*command, "--review", "fix.sqlite", "-o", "a.csv") == 0
+    assert run(*command, "--reviews", "fix.csv", "-o", "b.csv") == 0
+    assert run(*command, "--reviews", "exported.csv", "-o", "c.csv") == 0
+    assert (folder / "a.csv").read_text() == (folder / "b.csv").read_text() == (folder / "c.csv").read_text()
+    assert "2 checked" not in (folder / "a.csv").read_text()
+    assert LabelStore(folder / "fix.sqlite").counts().open == 0
+
+
+def test_deliver_asks_on_until_it_is_proven(
+    folder: Path, open_studio: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [
+        "deliver",
+        "r.toml",
+        "--responses",
+        "answers.jsonl",
+        "--risk",
+        "5%",
+        "--review",
+        "l.sqlite",
+        "-o",
+        "d.csv",
+    ]
+    by_hand = ["deliver", "r.toml", "--responses", "answers.jsonl", "--risk", "5%", "--review", "l.csv", "-o", "h.csv"]
+    more: list[str] = []
+    for _ in range(60):
+        code = run(*command, *more)
+        if code == 0:
+            break
+        assert "answer with rrf-design studio l.sqlite" in capsys.readouterr().out
+        own = LabelStore(folder / "l.sqlite")
+        while (question := own.next("anna")) is not None:
+            own.label(key(question), TRUTH[question.id], "anna", stamp=question.id)
+        more = ["--resume"]
+    assert code == 0
+    for path in folder.glob("deliver-*.jsonl"):
+        path.unlink()
+    more = []
+    for _ in range(60):
+        if run(*by_hand, *more) == 0:
+            break
+        rows = list(csv.DictReader(io.StringIO((folder / "l.csv").read_text())))
+        typed = io.StringIO()
+        writer = csv.DictWriter(typed, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "value": TRUTH[row["id"]]} for row in rows)
+        (folder / "l.csv").write_text(typed.getvalue())
+        more = ["--resume"]
+    assert (folder / "d.csv").read_text() == (folder / "h.csv").read_text()
+
+
+def test_hostile_questions_are_only_text(tmp_path: Path, open_studio: Open) -> None:
+    store = LabelStore(tmp_path / "l.sqlite", make=True)
+    store.ask("deliver", [{"id": HOSTILE, "question": HOSTILE, "text": f"{HOSTILE}\x00"}, {"id": ""}], blind=True)
+    studio = open_studio(tmp_path)
+    assert "<script>window" not in studio.get("/review").text
+    answer = studio.act("next", of="l.sqlite", who="<b>")
+    assert answer["question"]["id"] == HOSTILE
+    saved = studio.act(
+        "label", of="l.sqlite", who="<b>", queue="deliver", id=HOSTILE, part="", value=HOSTILE, stamp="1"
+    )
+    assert saved["told"] == "saved"
+    text = studio.own.get("/review/file?of=l.sqlite&queue=deliver&form=jsonl").text
+    assert [json.loads(line)["value"] for line in text.splitlines()] == ["", HOSTILE]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"of": "l.sqlite"}', b'{"of": "../x", "who": "a"}', b"\xff", b"[" * 100_000]
+)
+def test_what_the_page_does_not_send_is_refused_in_one_line(tmp_path: Path, open_studio: Open, body: bytes) -> None:
+    from .conftest import ORIGIN
+
+    LabelStore(tmp_path / "l.sqlite", make=True)
+    answer = open_studio(tmp_path).own.post("/act/label", content=body, headers={"origin": ORIGIN})
+    assert answer.status_code == 400
+    assert answer.json()["error"]
