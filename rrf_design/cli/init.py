@@ -128,9 +128,12 @@ def _start(situation: str, out: Path | None, *, force: bool, printer: Printer) -
         folder = out or Path(situation)
         files = _write_folder(folder, recipe_files(situation), force=force)
         told = {"folder": str(folder), "files": files, "situation": situation}
-        next_step = f"rrf-design repair {_at(folder, 'rrf.toml')} --responses {_at(folder, 'answers.jsonl')}"
+        items = dataset(folder / "rrf.toml")
+        verb = "repair" if len(items.recipe.fields) > 1 else "deliver"
+        next_step = f"rrf-design {verb} {_at(folder, 'rrf.toml')} --responses {_at(folder, 'answers.jsonl')}"
+        next_step += " --risk 5% -o delivered.csv" * (verb == "deliver")
         printer.news(f"Wrote {folder}: {', '.join(files)}: {KNOWN[situation]}.")
-        _end(told, dataset(folder / "rrf.toml"), next_step, printer)
+        _end(told, items, next_step, printer)
         return
     file = out or Path("problem.toml")
     _refuse_existing([file], force=force)
@@ -166,7 +169,7 @@ def _from_table(
     for text in draft.assumed:
         printer.news(f"- {text}")
     asked = "" if model is not None else " --model openai:NAME"
-    next_step = f"rrf-design acquire {_at(folder, 'rrf.toml')}{asked} -o delivered.csv"
+    next_step = f"rrf-design deliver {_at(folder, 'rrf.toml')}{asked} --risk 5% -o delivered.csv"
     _end(told, draft.items, next_step, printer)
 
 
@@ -177,7 +180,7 @@ def _end(told: dict[str, Any], items: Dataset, next_step: str, printer: Printer)
 
     named = bool(items.recipe.models)
     found = estimate(items, None if named else "embedded")
-    if found.money.most:
+    if found.money.most and "--responses" not in next_step:
         next_step += f" --money {_rounded_up(found.money.most):g}"
     if printer.as_json:
         unknown = {} if named else {"money": {"expected": None, "most": None}, "prices": {}}

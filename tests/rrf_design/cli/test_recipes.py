@@ -401,7 +401,7 @@ def test_the_table_s_name_is_the_folder_s_and_nothing_is_overwritten(run: Run) -
     assert made.json["estimate"]["calls"]["expected"] == 12
     assert made.json["estimate"]["money"] == {"expected": None, "most": None}
     assert len(made.json["assumed"]) >= 4
-    assert made.json["next"].startswith("rrf-design ")
+    assert made.json["next"].startswith("rrf-design deliver ")
     Path("my table/rrf.toml").write_text("mine")
     again = run("init", "--from", "my table.csv", "--ask", QUESTION)
     assert (again.code, again.err.count("\n")) == (2, 1)
