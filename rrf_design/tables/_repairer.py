@@ -20,7 +20,7 @@ from rrf_design.questions.recipe import Recipe, as_recipe
 from rrf_design.repairing.contract import WorkSettings
 from rrf_design.structure import structure_key
 from rrf_design.tables._engine import EngineSettings, TableEngine
-from rrf_design.tables.rows import Key, Row, delivered_names, joined_row, unusable_row
+from rrf_design.tables.rows import COLUMNS, Key, Row, delivered_names, joined_row, unusable_row
 from rrf_design.texts import cell_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ANSWERS = "answers"
 """The column of a batch that holds what was answered about its row."""
-_KINDS = {"bound": "float64", "cost": "float64", "changed": "bool_"}
 
 
 class Repairer:
@@ -56,7 +55,7 @@ class Repairer:
     def schema(self) -> pyarrow.Schema:
         """What a call returns."""
         arrow = _arrow()
-        kinds = {name: _KINDS.get(_bare(key), "string") for key, name in self._columns.items()}
+        kinds = {name: _kind(key) for key, name in self._columns.items()}
         return arrow.schema([(name, getattr(arrow, kind)()) for name, kind in {"id": "string", **kinds}.items()])
 
     @property
@@ -131,14 +130,14 @@ class Repairer:
         return found
 
 
-def _bare(key: Key) -> str:
-    """The name of a column, whatever field it is of."""
-    return key if isinstance(key, str) else key[1]
+def _kind(key: Key) -> str:
+    """The type of a column, whatever field it is of."""
+    return COLUMNS[key if isinstance(key, str) else key[1]].kind
 
 
 def _cell(cell: Any, key: Key) -> Any:
     """A cell of the batch; numbers and texts of answers stand as a CSV table has them."""
-    return cell if cell is None or _bare(key) in _KINDS else cell_text(cell)
+    return cell if cell is None or _kind(key) != "string" else cell_text(cell)
 
 
 def _arrow() -> Any:

@@ -133,13 +133,13 @@ class Row:
     def cells(self, rank: int | None) -> dict[Key, Any]:
         """The delivered columns, by the keys of `delivered_names`."""
         if len(self.values) == 1:
-            return {name: cell(self, self.values[0], rank) for name, cell in COLUMNS.items()}
+            return {name: one.cell(self, self.values[0], rank) for name, one in COLUMNS.items()}
         own: dict[Key, Any] = {
-            (value.field, name): value.verdict.value if name == "verdict" else COLUMNS[name](self, value, rank)
+            (value.field, name): value.verdict.value if name == "verdict" else COLUMNS[name].cell(self, value, rank)
             for value in self.values
             for name in OF_FIELD
         }
-        return own | {name: COLUMNS[name](self, self.values[0], rank) for name in OF_ROW}
+        return own | {name: COLUMNS[name].cell(self, self.values[0], rank) for name in OF_ROW}
 
     def to_json(self) -> dict[str, Any]:
         """A value of the only field stands in the row itself; several stand under `values`."""
@@ -167,24 +167,40 @@ _KEYS = (
     *("wrong", "unread", "gamma", "structure", "misfit", "check", "worth"),
 )
 
-COLUMNS: Mapping[str, Callable[[Row, Value, int | None], Any]] = {
-    "answer": lambda row, value, rank: value.answer,
-    "raw": lambda row, value, rank: value.raw,
-    "verdict": lambda row, value, rank: row.verdict.value,
-    "assumes": lambda row, value, rank: value.assumes,
-    "bound": lambda row, value, rank: value.bound,
-    "changed": lambda row, value, rank: value.changed,
-    "cost": lambda row, value, rank: row.cost,
-    "reason": lambda row, value, rank: value.reason,
-    "rank": lambda row, value, rank: rank,
-}
-"""The columns that a delivered table has beside the input's, in this order, and what each holds."""
 
-WORDS = ("answer", "raw", "assumes", "reason")
-"""Columns with the words of models and people: in a spreadsheet they are no formulas."""
-OF_FIELD = ("answer", "raw", "verdict", "reason", "bound", "assumes", "changed")
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A delivered column: what its cells hold, and all that others have to know of them."""
+
+    cell: Callable[[Row, Value, int | None], Any]
+    kind: str = "string"
+    """Its type in Arrow."""
+    words: bool = False
+    """Words of models and people: in a spreadsheet they are no formulas."""
+    of_row: bool = False
+    """Of the whole row, where a row has several fields; the others each field has for itself."""
+
+
+COLUMNS: Mapping[str, _Column] = {
+    "answer": _Column(lambda row, value, rank: value.answer, words=True),
+    "raw": _Column(lambda row, value, rank: value.raw, words=True),
+    "verdict": _Column(lambda row, value, rank: row.verdict.value),
+    "assumes": _Column(lambda row, value, rank: value.assumes, words=True),
+    "bound": _Column(lambda row, value, rank: value.bound, "float64"),
+    "changed": _Column(lambda row, value, rank: value.changed, "bool_"),
+    "cost": _Column(lambda row, value, rank: row.cost, "float64", of_row=True),
+    "reason": _Column(lambda row, value, rank: value.reason, words=True),
+    "rank": _Column(lambda row, value, rank: rank, "int64", of_row=True),
+}
+"""The columns that a delivered table has beside the input's, in this order: a new one is a line
+here.
+"""
+
+WORDS = tuple(name for name, column in COLUMNS.items() if column.words)
+_PROMISED = ("answer", "raw", "verdict", "reason", "bound", "assumes", "changed")
+OF_FIELD = (*_PROMISED, *(name for name, one in COLUMNS.items() if not one.of_row and name not in _PROMISED))
 """Columns that each of several fields has, in this order; the first is called like the field."""
-OF_ROW = ("verdict", "cost", "rank")
+OF_ROW = ("verdict", *(name for name, one in COLUMNS.items() if one.of_row))
 """Columns of the whole row beside them."""
 Key = str | tuple[str, str]
 """A delivered column: its name, or field and name where a row has several."""
