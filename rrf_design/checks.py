@@ -135,7 +135,7 @@ def sole_delivered(problem: Problem, held: Collection[str] = ()) -> str | None:
     return wanted[0] if len(wanted) == 1 else None
 
 
-def premise_of(problem: Problem, held: Iterable[str] = ()) -> Premise:
+def _premise_of(problem: Problem, held: Iterable[str] = ()) -> Premise:
     """Which checks may be wrong where these are held beside what is owned, and how many of them."""
     more = set(held)
     blocks = [block.id for block in problem.blocks if block.owned or block.id in more]
@@ -155,7 +155,7 @@ def decides(problem: Problem, anchor: Anchor, node: str, *, held: Collection[str
         return False
     if anchor.trusted is True or not problem.wrong_checks:
         return True
-    return anchor.id not in premise_of(problem, (*held, anchor.id)).suspects
+    return anchor.id not in _premise_of(problem, (*held, anchor.id)).suspects
 
 
 def states(anchor: Anchor, node: str) -> bool:
@@ -173,14 +173,14 @@ def suspect_statements(problem: Problem, node: str, *, held: Collection[str] = (
     if not problem.whole.premise.wrong_checks:
         return []
     stating = [anchor for anchor in problem.anchors if states(anchor, node)]
-    return [anchor for anchor in stating if anchor.id in premise_of(problem, (*held, anchor.id)).suspects]
+    return [anchor for anchor in stating if anchor.id in _premise_of(problem, (*held, anchor.id)).suspects]
 
 
 def quorum(problem: Problem, held: Collection[str] = ()) -> int:
     """So many checks that may be wrong, and say the same, are not all wrong: what they say is the
     value.
     """
-    return premise_of(problem, held).wrong_checks + 1
+    return _premise_of(problem, held).wrong_checks + 1
 
 
 def agreed(
@@ -197,7 +197,7 @@ def agreed(
 
 
 def agreed_premise(problem: Problem, asked: int, held: Collection[str]) -> str:
-    premise = premise_of(problem, held)
+    premise = _premise_of(problem, held)
     many = f"at most {premise.wrong_checks} of {asked} checks {'is' if premise.wrong_checks == 1 else 'are'} wrong"
     return many if premise.sure is None else f"{many} (with probability {floor(premise.sure * 10_000) / 10_000:g})"
 

@@ -156,10 +156,10 @@ def alone(problem: Problem, block: Relation | Anchor, rows: int) -> float | Arra
     """What the bare rows of a block are multiplied with where nothing is held that shares with it:
     one number, or a matrix where they are correlated.
     """
-    return row_whitener(problem, block, rows) * sqrt(block.weight)
+    return _row_whitener(problem, block, rows) * sqrt(block.weight)
 
 
-def row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float | Array:
+def _row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> float | Array:
     """What whitens the rows of a block by themselves, with shrinkage and floor applied: one number,
     or a matrix where they are correlated.
     """
@@ -265,7 +265,7 @@ class JointCovariance:
             part = slice(span.start, span.stop)
             if not np.allclose(_own_covariance(block, len(span)), declared[part, part], rtol=1e-9, atol=0.0):
                 raise InputError(f"{where}: its covariance of {block.title} is not what that block declares")
-            left[part, part] = applied(row_whitener(problem, block, len(span)), np.eye(len(span)))
+            left[part, part] = applied(_row_whitener(problem, block, len(span)), np.eye(len(span)))
         return cls(declared, left, spans)
 
     def whitened(self, held: Sequence[bool] | NDArray[np.bool_]) -> tuple[Array, float]:

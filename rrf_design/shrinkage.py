@@ -26,7 +26,7 @@ TAUS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class _Shrunk:
     """One τ: the proven margin of the design, and the error bound that goes with it (None where
     there is none).
     """
@@ -42,7 +42,7 @@ class Shrunk:
 
 def sensitivity(
     problem: Problem, select: Selection = None, *, k: int | None = None, taus: Sequence[float] = TAUS
-) -> tuple[Shrunk, ...]:
+) -> tuple[_Shrunk, ...]:
     """The margin and the error bound of what is owned plus selected, for each shrinkage τ instead
     of the problem's.
 
@@ -67,12 +67,12 @@ def sensitivity(
         there = other.design(select)
         margin = there.margin(k)
         bound = there.standing(other, margin=margin).error_bound
-        result.append(Shrunk(float(tau), margin.lower, margin.upper, bound))
+        result.append(_Shrunk(float(tau), margin.lower, margin.upper, bound))
     return tuple(result)
 
 
 @dataclass(frozen=True, slots=True)
-class RaisedNoise:
+class _RaisedNoise:
     """A block or node whose noise was estimated: from how many repeats, and what its variance is
     multiplied with for that.
     """
@@ -85,7 +85,7 @@ class RaisedNoise:
         return asdict(self)
 
 
-def raised_noise(problem: Problem, select: Selection = None) -> tuple[RaisedNoise, ...]:
+def raised_noise(problem: Problem, select: Selection = None) -> tuple[_RaisedNoise, ...]:
     """What of a design was only estimated, blocks first.
 
     >>> import rrf_design as rrf
@@ -98,7 +98,7 @@ def raised_noise(problem: Problem, select: Selection = None) -> tuple[RaisedNois
         return ()
     entries = {**problem.block_by_id, **problem.node_by_id}
     known = problem.design(select).operator.held.inflation
-    return tuple(RaisedNoise(name, entries[name].estimated_from or 0, by) for name, by in known.items())
+    return tuple(_RaisedNoise(name, entries[name].estimated_from or 0, by) for name, by in known.items())
 
 
 def raised_words(problem: Problem, select: Selection = None, *, k: int | None = None) -> str:

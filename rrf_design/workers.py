@@ -37,7 +37,7 @@ class Supply:
 
 
 @contextlib.contextmanager
-def supplied(value: Any) -> Iterator[Supply]:
+def _supplied(value: Any) -> Iterator[Supply]:
     """Send a value to every worker of the cluster, once; without a cluster it travels with the
     work.
     """
@@ -92,7 +92,7 @@ def forget(name: str) -> None:
     _SUPPLIES.pop(name, None)
 
 
-def is_serial(n_jobs: int | None) -> bool:
+def _is_serial(n_jobs: int | None) -> bool:
     """Whether work stays in this process: nobody asked for more, here or by
     `joblib.parallel_config`.
     """
@@ -123,12 +123,12 @@ def in_chunks(
     There is one engine here, or one in each process: what it remembers is worked out once, not once
     a chunk.
     """
-    if is_serial(n_jobs):
+    if _is_serial(n_jobs):
         yield from map(build(*settings).rows, chunks)
         return
     from joblib import delayed
 
-    with supplied((build, settings)) as supply:
+    with _supplied((build, settings)) as supply:
         yield from shared_out((delayed(_elsewhere)(supply, chunk) for chunk in chunks), n_jobs=n_jobs)
 
 

@@ -1,7 +1,7 @@
 """Relaxations of γ that enumerate no supports: each value comes with the data another program can
 prove it from.
 
-These are floating-point results. A `Relaxation` says what it suggests and carries the proof data
+These are floating-point results. A `_Relaxation` says what it suggests and carries the proof data
 (weights, a dual matrix); whoever prints a bound proves it first, with the rounding paid for.
 
 `dominance`: coherence after group whitening, with optimal scaling: a lower bound on γ for any size,
@@ -54,7 +54,7 @@ from solvers._gram import NodeColumns, column_groups
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxation:
+class _Relaxation:
     """A lower bound on γ as floating point sees it: an estimate until it is proven from its
     data.
     """
@@ -78,7 +78,7 @@ class Relaxation:
 Array = NDArray[np.float64]
 
 
-def dominance(B: Any, groups: Any = None, *, size: int, steps: int = 40) -> Relaxation:
+def dominance(B: Any, groups: Any = None, *, size: int, steps: int = 40) -> _Relaxation:
     """γ(size) ≥ the estimate, by scaled block dominance; `data` are the weights."""
     matrix = sparse.csr_array(B, dtype=np.float64)
     columns = column_groups(groups, matrix.shape[1])
@@ -86,7 +86,7 @@ def dominance(B: Any, groups: Any = None, *, size: int, steps: int = 40) -> Rela
     low, weights = 0.0, np.ones(len(columns))
     top = pairs.least_diagonal()
     if top <= 0.0 or pairs.excess(0.0, size, weights)[0] > 1.0:
-        return Relaxation(0.0, "dominance", weights, True)
+        return _Relaxation(0.0, "dominance", weights, True)
     _, weights = pairs.excess(0.0, size, weights)
     high = top
     for _ in range(steps):
@@ -96,7 +96,7 @@ def dominance(B: Any, groups: Any = None, *, size: int, steps: int = 40) -> Rela
             low, weights = middle, better
         else:
             high = middle
-    return Relaxation(float(np.sqrt(low)), "dominance", weights.copy(), True)
+    return _Relaxation(float(np.sqrt(low)), "dominance", weights.copy(), True)
 
 
 class _Pairs:
@@ -217,7 +217,7 @@ class _Answer:
 
 def mixed_integer(
     B: Any, groups: Any = None, *, size: int, time_limit: float = 30.0, front_end: _FrontEnd | str = _FrontEnd.ORTOOLS
-) -> Relaxation:
+) -> _Relaxation:
     """γ(size) ≥ the estimate, as far as the solver's tolerances can be trusted."""
     dense = np.asarray(B.toarray() if sparse.issparse(B) else B, dtype=np.float64)
     columns = column_groups(groups, dense.shape[1])
@@ -233,7 +233,7 @@ def mixed_integer(
     scale = float(np.abs(gram).max()) or 1.0
     search = _Search(gram / scale, owner, min(size, len(columns)), time.monotonic() + time_limit, solve)
     bound, finished = search.run()
-    return Relaxation(float(np.sqrt(max(0.0, bound) * scale)), f"mixed-integer ({front_end})", None, finished)
+    return _Relaxation(float(np.sqrt(max(0.0, bound) * scale)), f"mixed-integer ({front_end})", None, finished)
 
 
 class _Search:
@@ -381,7 +381,7 @@ RELAXED_COORDINATES = 600  # coordinates: beyond it one eigenvalue decomposition
 
 def semidefinite(
     B: Any, groups: Any = None, *, size: int, iterations: int = 1500, time_limit: float | None = None
-) -> Relaxation:
+) -> _Relaxation:
     """γ(size) ≥ the estimate; `data` is the lower triangle of U, row by row, in the order of the
     nodes' columns.
     """
@@ -396,7 +396,7 @@ def semidefinite(
     problem = _Dual(gram / scale, owner, min(size, len(columns)))
     finished = problem.solve(iterations, None if time_limit is None else time.monotonic() + time_limit)
     value = float(np.sqrt(max(0.0, problem.best) * scale))
-    return Relaxation(value, "semidefinite", (problem.dual * scale)[np.tril_indices(len(gram))], finished)
+    return _Relaxation(value, "semidefinite", (problem.dual * scale)[np.tril_indices(len(gram))], finished)
 
 
 class _Dual:

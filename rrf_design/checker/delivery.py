@@ -180,25 +180,25 @@ def _told(data: Document) -> None:
 
 def order_digest(data: Document) -> str:
     """What orders the draws: everything that was fixed before the first of them."""
-    return digest_of({key: data[key] for key in FIXED})
+    return _digest_of({key: data[key] for key in FIXED})
 
 
 def seal_of(data: Document) -> str:
-    return digest_of({key: value for key, value in data.items() if key != "seal"})
+    return _digest_of({key: value for key, value in data.items() if key != "seal"})
 
 
-def digest_of(value: Any) -> str:
+def _digest_of(value: Any) -> str:
     return sha256(dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()).hexdigest()
 
 
 def picks_digest(picks: Iterable[tuple[str, Cells]]) -> str:
     """Of the ids and values of the untouched rows, in the order of the table."""
-    return digest_of([[name, list(cells)] for name, cells in picks])
+    return _digest_of([[name, list(cells)] for name, cells in picks])
 
 
 def table_digest(rows: Table) -> str:
     """Of a delivered table: its ids and delivered values."""
-    return digest_of([[name, list(cells)] for name, cells in rows])
+    return _digest_of([[name, list(cells)] for name, cells in rows])
 
 
 def _check_table(data: Document, table: Table, untouched: Sequence[int], late: Mapping[int, Cells]) -> None:

@@ -29,7 +29,7 @@ KEYS = {"population": str, "field": str, "look": str, "settings": str, "labels":
 """Of a line in the ledger."""
 
 
-def ledger_path() -> Path:
+def _ledger_path() -> Path:
     """Where this user's looks are kept."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "rrf-design" / "looks.jsonl"
@@ -39,7 +39,7 @@ def counted(document: Mapping[str, Any], field: str) -> tuple[dict[str, Any], st
     """The policy with the number of looks at its items, this one noted among them; and why no
     ledger could be kept, where that is so.
     """
-    number, why, path = 1, None, ledger_path()
+    number, why, path = 1, None, _ledger_path()
     try:
         entries = _entries(document, field)
         own = next((entry["look"] for entry in entries if _same(entry, document)), secrets.token_hex(8))
@@ -69,8 +69,8 @@ def check_looks(document: Mapping[str, Any]) -> str:
     known = len({own, *(entry["look"] for entry in entries)})
     if known > stated:
         raise Refused(
-            f"the policy tells of {_times(stated)} at this table, and {ledger_path()} knows of {known}: who looks until"
-            " a pilot pleases has proven nothing; draw new items, or tell of them all (pilot the same once more)"
+            f"the policy tells of {_times(stated)} at this table, and {_ledger_path()} knows of {known}: who looks"
+            " until a pilot pleases has proven nothing; draw new items, or tell of them all (pilot the same once more)"
         )
     return f"looks as stated ({stated}), of which the ledger here knows {known}"
 
@@ -106,7 +106,7 @@ def _marks(document: Mapping[str, Any], labels: int) -> str:
 def _entries(document: Mapping[str, Any], field: str | None) -> list[dict[str, Any]]:
     """The looks at these items that the ledger has; a line that can't be read is none."""
     try:
-        lines = ledger_path().read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = _ledger_path().read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
     found = []

@@ -128,7 +128,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class _Apart:
     """What two explanations differ by, exactly."""
 
     image2: Fraction
@@ -139,7 +139,7 @@ class Apart:
     """‖(e₁ − e₂)_D‖²."""
 
 
-def measure(claim: Document, record: OperatorRecord, premises: Premises | None, noisy: list[str] | None) -> Apart:
+def measure(claim: Document, record: OperatorRecord, premises: Premises | None, noisy: list[str] | None) -> _Apart:
     """Of a section that fits the operator; `noisy` names the blocks that carry noise, None for
     all.
     """
@@ -165,7 +165,7 @@ def measure(claim: Document, record: OperatorRecord, premises: Premises | None, 
     loud = set(record.block_ids if noisy is None else noisy)
     quiet = np.flatnonzero(np.repeat([name not in loud for name in record.block_ids], record.block_sizes))
     vector = [*errors, *disturbances]
-    return Apart(
+    return _Apart(
         squared_image(columns, vector),
         squared_image(columns.tocsr()[quiet].tocsc(), vector) if len(quiet) else Fraction(0),
         squared_norm(delivered),

@@ -477,7 +477,7 @@ def _rate(items: int, wrong: int, sure: Fraction) -> Told:
 
 def _cascade(data: Any, test: _Test) -> Document:
     """The chosen policy as it is run: its stages, if they are those of its name."""
-    said = cascade_name(data) if isinstance(data, Mapping) else data
+    said = _cascade_name(data) if isinstance(data, Mapping) else data
     if said != test.name:
         raise Refused(f"the ladder is {said!r:.80}, not {test.name!r:.80}")
     if a_number(data["random_checks"], "random_checks") != test.part:
@@ -486,7 +486,7 @@ def _cascade(data: Any, test: _Test) -> Document:
     return cascade
 
 
-def cascade_name(data: Document) -> str:
+def _cascade_name(data: Document) -> str:
     """The name of a cascade: answers in their order, the rule that accepts, what comes after it.
 
     Refused for stages that no policy has.

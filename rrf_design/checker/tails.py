@@ -78,7 +78,7 @@ def tolerated(rates: Sequence[float], confidence: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class CountTail:
+class _CountTail:
     """A p-value: its float with its room for error, and the exact answer where that could decide
     wrongly.
     """
@@ -93,14 +93,14 @@ class CountTail:
         return self.exactly(level)
 
 
-CERTAIN = CountTail(1.0, lambda level: level >= 1)
+CERTAIN = _CountTail(1.0, lambda level: level >= 1)
 """Nothing is refuted."""
-IMPOSSIBLE = CountTail(0.0, lambda level: level >= 0)
+IMPOSSIBLE = _CountTail(0.0, lambda level: level >= 0)
 """What is tested can't be."""
 
 
 @lru_cache(maxsize=100_000)
-def binomial(drawn: int, rate: Fraction, seen: int) -> CountTail:
+def binomial(drawn: int, rate: Fraction, seen: int) -> _CountTail:
     """P(Bin(drawn, rate) ≤ seen)."""
     from scipy.special import bdtr, bdtrc
 
@@ -125,7 +125,7 @@ def binomial(drawn: int, rate: Fraction, seen: int) -> CountTail:
         ways = sum(math.comb(drawn, j) * a**j * (b - a) ** (drawn - j) for j in range(seen + 1))
         return bool(ways * level.denominator <= level.numerator * b**drawn)
 
-    return CountTail(value, exactly, room(drawn))
+    return _CountTail(value, exactly, room(drawn))
 
 
 def refutes(items: int, wrong: int, rate: Fraction, level: Fraction) -> bool:
@@ -134,7 +134,7 @@ def refutes(items: int, wrong: int, rate: Fraction, level: Fraction) -> bool:
 
 
 @lru_cache(maxsize=100_000)
-def hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> CountTail:
+def hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> _CountTail:
     """P(at most `seen` of `drawn` are wrong), drawn without replacement from `size` items of which
     `wrong` are. What leaves no room for the right ones seen is impossible.
     """
@@ -160,10 +160,10 @@ def hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> CountTail:
         ways = sum(math.comb(wrong, j) * math.comb(size - wrong, drawn - j) for j in range(low, seen + 1))
         return ways * level.denominator <= level.numerator * math.comb(size, drawn)
 
-    return CountTail(value, exactly, room(size))
+    return _CountTail(value, exactly, room(size))
 
 
-def at_every_moment(places: Sequence[int], drawn: int, rate: Fraction) -> CountTail:
+def at_every_moment(places: Sequence[int], drawn: int, rate: Fraction) -> _CountTail:
     """A p-value of "the rate of wrong ones is at least this" that holds whenever one looks: the
     inverse of a mixture of likelihood ratios, a test martingale, at its best moment (Ville).
 
@@ -183,7 +183,7 @@ def at_every_moment(places: Sequence[int], drawn: int, rate: Fraction) -> CountT
     best = float((weight - start - wrong * math.log(r) - right * math.log1p(-r)).max())
     value = min(1.0, math.exp(-max(0.0, best)))
     # A martingale has no exact fall-back: it is conservative in the last digits.
-    return CountTail(value, lambda level: value * (1 + room(drawn)) <= float(level), math.inf)
+    return _CountTail(value, lambda level: value * (1 + room(drawn)) <= float(level), math.inf)
 
 
 def first_look(most: int, rate: Fraction, level: Fraction) -> int:
@@ -240,7 +240,7 @@ class PromiseScope:
     depth: int = 0
 
 
-Both = tuple[CountTail, CountTail]
+Both = tuple[_CountTail, _CountTail]
 """To claim the promise, and to go on to the next policy."""
 
 
@@ -319,7 +319,7 @@ def _blocks(rate: Fraction, most: int) -> tuple[Counts, Counts, Counts]:
 
 def _worst(
     rate: Fraction, blocks: tuple[Counts, Counts, Counts], drawn: int, seen: int, most: int, extra: int
-) -> CountTail:
+) -> _CountTail:
     """The largest tail over every denominator up to `most`, each block at its smallest count and
     its largest size: no member of it is worse.
     """
@@ -339,7 +339,7 @@ def _worst(
     ]
     if not near:
         return IMPOSSIBLE
-    return CountTail(best, lambda level: all(hypergeometric(n, k, drawn, seen).at_most(level) for n, k in near), error)
+    return _CountTail(best, lambda level: all(hypergeometric(n, k, drawn, seen).at_most(level) for n, k in near), error)
 
 
 def _tails(size: Counts, wrong: Counts, drawn: int, seen: int) -> Floats:

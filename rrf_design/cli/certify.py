@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class MinuteOfWork(options.Work):
+class _MinuteOfWork(options.Work):
     """A minute of work where nobody says how much."""
 
     time_limit: options.TimeLimit = 60.0
@@ -109,7 +109,7 @@ def certify_verb(
     *,
     items: options.Items,
     cluster: options.Cluster = None,
-    effort: MinuteOfWork,
+    effort: _MinuteOfWork,
     printer: Printer,
 ) -> int:
     """Prove a lower bound on the margin, and write the proof down for anybody to check.

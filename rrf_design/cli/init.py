@@ -126,7 +126,7 @@ def _start(situation: str, out: Path | None, *, force: bool, printer: Printer) -
 
     if situation in RECIPES:
         folder = out or Path(situation)
-        files = _write_folder(folder, recipe_files(situation), force=force)
+        files = _write_folder(folder, _recipe_files(situation), force=force)
         told = {"folder": str(folder), "files": files, "situation": situation}
         items = dataset(folder / "rrf.toml")
         verb = "repair" if len(items.recipe.fields) > 1 else "deliver"
@@ -222,7 +222,7 @@ def template(situation: str) -> str:
     return resources("rrf_design").joinpath("templates", f"{situation}.toml").read_text(encoding="utf-8")
 
 
-def recipe_files(situation: str) -> dict[str, str]:
+def _recipe_files(situation: str) -> dict[str, str]:
     """The files of a recipe's folder, by name: the recipe first."""
     folder = resources("rrf_design").joinpath("templates", situation)
     found = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.is_file()}

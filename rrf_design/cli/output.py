@@ -118,7 +118,7 @@ def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = N
             yield progress
     except KeyboardInterrupt as stop:
         if progress.words or getattr(stop, "margin", None) is None:  # a margin has its own bounds, to the moment
-            stop.add_note(progress_words(progress))
+            stop.add_note(_progress_words(progress))
         raise
     finally:
         progress.stop()
@@ -160,7 +160,7 @@ def proven_range(lower: float, upper: float) -> str:
     return f"between {floor(lower)} and {ceiling(upper)}"
 
 
-def progress_words(progress: Progress) -> str:
+def _progress_words(progress: Progress) -> str:
     if progress.words:
         return f"{progress.what}: {progress.words}"
     if progress.bounds is None:
@@ -326,7 +326,7 @@ EVENT = 5.0
 """Seconds between two lines in a log, on a terminal, and between two events for programs."""
 
 
-class RunProgress:
+class _RunProgress:
     """Called as every progress is; `close` ends the line on a terminal."""
 
     def __init__(self, *, terminal: bool | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -358,7 +358,7 @@ class RunProgress:
             self._width = 0
 
 
-class RunEvents:
+class _RunEvents:
     """The same for programs; `event` takes the state of a run as its teller has it, `close` says
     the last one.
     """
@@ -419,6 +419,6 @@ class Printer:
     def progress(self, what: str, *, time_limit: float | None = None) -> AbstractContextManager[Progress]:
         return progress_bar(what, quiet=self.quiet, time_limit=time_limit)
 
-    def run_progress(self) -> RunProgress | RunEvents | None:
+    def run_progress(self) -> _RunProgress | _RunEvents | None:
         """Whoever is told how far a run is."""
-        return None if self.quiet else RunEvents() if self.as_json else RunProgress()
+        return None if self.quiet else _RunEvents() if self.as_json else _RunProgress()

@@ -47,7 +47,7 @@ def parsers_verb(file: Log = None, specs: Specs = None, forms: Forms = False, *,
         reads = {name: known.reads(name) for name in known.names()}
         printer.result({"parsers": list(reads), "reads": reads}, lambda: _list(reads))
         return 0
-    texts = read_texts(file)
+    texts = _read_texts(file)
     chosen = [_spec(text) for text in specs or ("integer-strict", "integer-last", "integer-first")]
     result = sensitivity(texts, chosen)
     printer.result(result.document, lambda: _describe(result, texts))
@@ -90,7 +90,7 @@ def _forms(printer: Printer) -> int:
     return 1 if wrong else 0
 
 
-def read_texts(file: Path) -> list[str]:
+def _read_texts(file: Path) -> list[str]:
     """Answers of a log, or the lines of a text file."""
     if file.suffix == ".jsonl":
         from rrf_design.models import read_records

@@ -160,7 +160,7 @@ def pilot_verb(
         write(output, found.document)
     promise = dataset.recipe.promise
     budget = None if promise is None else promise.budget
-    printer.result(found.to_json, lambda: describe_pilot(found.to_json(), budget=budget, quiet=printer.quiet))
+    printer.result(found.to_json, lambda: _describe_pilot(found.to_json(), budget=budget, quiet=printer.quiet))
     return 1 if found.policy == CHECK_EVERYTHING else 0
 
 
@@ -204,7 +204,7 @@ def _forecast(
         recorded = responses and stack.enter_context(RecordedAnswers(dataset, responses, checks=True))
         plan = plan_pilot(dataset, recorded or NOTHING, settings, small=True)
         found = forecast_pilot(plan, agreed_wrong=agreed_wrong, accuracy=accuracy)
-    printer.result(found, lambda: describe_forecast(found))
+    printer.result(found, lambda: _describe_forecast(found))
     return 1 if found["advice"].startswith(NO_PILOT) else 0
 
 
@@ -219,7 +219,7 @@ def _earlier(output: Path | None) -> Any:
         raise InputError(f"{output}: {error}; it is not written over") from None
 
 
-def describe_pilot(document: dict[str, Any], *, budget: float | None = None, quiet: bool = False) -> None:
+def _describe_pilot(document: dict[str, Any], *, budget: float | None = None, quiet: bool = False) -> None:
     """The first screen is for whoever has to decide; what follows is for whoever asks why.
 
     `budget`: what the recipe promises to keep.
@@ -227,7 +227,7 @@ def describe_pilot(document: dict[str, Any], *, budget: float | None = None, qui
     say(document["sentence"])
     if document["ladder"] is not None:
         say(f"Policy: {document['policy']} ({document['because']})")
-    say(in_figures(document))
+    say(_in_figures(document))
     for words in expected(document, budget):
         say(words)
     if quiet:
@@ -244,7 +244,7 @@ def describe_pilot(document: dict[str, Any], *, budget: float | None = None, qui
     _warnings(document)
 
 
-def in_figures(document: dict[str, Any]) -> str:
+def _in_figures(document: dict[str, Any]) -> str:
     """What the policy did with the items of the pilot."""
     from rrf_design.checker.promise_words import percent_about
 
@@ -331,7 +331,7 @@ def _items(count: int) -> str:
     return "1 item" if count == 1 else f"{count:,} items"
 
 
-def describe_forecast(found: dict[str, Any]) -> None:
+def _describe_forecast(found: dict[str, Any]) -> None:
     """The advice first; then what it rests on."""
     from rrf_design.checker.promise_words import percent_about, percent_above, plain_percent
 

@@ -143,12 +143,12 @@ def _plan_table(
         whole = make_plan(given, **call, **effort.means(None, cluster=cluster))
     if output is not None:
         write(output, whole.to_json())
-    printer.result(whole.to_json, lambda: describe_items(whole))
+    printer.result(whole.to_json, lambda: _describe_items(whole))
     # Like one problem's: a budget alone asks for the best it can do, and has it.
     return 0 if whole.reached or (call["budget"] is not None and call["target"] is None) else 1
 
 
-def describe_items(result: DatasetPlan) -> None:
+def _describe_items(result: DatasetPlan) -> None:
     """A plan over a table for people: what how many items buy."""
     say(f"{result.dataset.recipe.name}: {result.sentence()}")
     rows = [

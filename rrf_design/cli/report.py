@@ -132,7 +132,7 @@ def _follow(what: str, out: Path, store: str | None, seconds: float, printer: Pr
             return journal.length(run)
 
     printer.note(f"(following {run}: open {out} in a browser; Ctrl-C ends this)")
-    with ended_politely():
+    with _ended_politely():
         done = follow(out, lambda: _source(run, None, store), length, seconds=seconds, tell=printer.note)
     if printer.as_json:
         print_json({"kind": "rrf-run", "out": str(out), "bytes": out.stat().st_size, "finished": done})
@@ -193,7 +193,7 @@ def _going_on(source: PageSource) -> bool:
 
 
 @contextmanager
-def ended_politely() -> Iterator[None]:
+def _ended_politely() -> Iterator[None]:
     """SIGTERM ends what is followed as Ctrl-C does; only the main thread may say so."""
     if threading.current_thread() is not threading.main_thread():
         yield

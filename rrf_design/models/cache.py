@@ -43,7 +43,7 @@ class Kept:
     """Seconds since 1970."""
 
 
-def default_folder() -> Path:
+def _default_folder() -> Path:
     """Where answers are kept if nobody says otherwise."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "rrf-design"
@@ -51,7 +51,7 @@ def default_folder() -> Path:
 
 def folder_of(given: str | os.PathLike[str] | None) -> Path | None:
     """The folder that `--cache` (or RRF_CACHE) means; None for "off"."""
-    text = os.fspath(given) if given is not None else os.environ.get(FOLDER) or default_folder()
+    text = os.fspath(given) if given is not None else os.environ.get(FOLDER) or _default_folder()
     return None if str(text) == "off" else Path(text)
 
 

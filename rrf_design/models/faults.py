@@ -167,7 +167,7 @@ class ServedModel(Model):
         return self._reply(attempt, request.ceiling() if attempt.usage is None else attempt.usage, 0.0, 1)
 
     def _clean(self, value: Any) -> Any:
-        return cleaned(value, self._secrets)
+        return _cleaned(value, self._secrets)
 
 
 def _refuses_schema(attempt: Attempt) -> bool:
@@ -204,7 +204,7 @@ def counted(document: Mapping[str, Any]) -> Usage | None:
     return Usage(known[0], known[1], 1) if len(known) == 2 else None
 
 
-def cleaned(value: Any, secrets: Collection[str]) -> Any:
+def _cleaned(value: Any, secrets: Collection[str]) -> Any:
     """The value without secrets, wherever a server may have echoed them."""
     if not secrets:
         return value
@@ -213,8 +213,8 @@ def cleaned(value: Any, secrets: Collection[str]) -> Any:
             value = value.replace(secret, "[redacted]")
         return value
     if isinstance(value, Mapping):
-        return {cleaned(name, secrets): cleaned(entry, secrets) for name, entry in value.items()}
-    return [cleaned(entry, secrets) for entry in value] if isinstance(value, list) else value
+        return {_cleaned(name, secrets): _cleaned(entry, secrets) for name, entry in value.items()}
+    return [_cleaned(entry, secrets) for entry in value] if isinstance(value, list) else value
 
 
 def seconds(header: str | None) -> float | None:

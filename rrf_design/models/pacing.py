@@ -30,7 +30,7 @@ twice as long.
 """
 
 
-class Turn(NamedTuple):
+class _Turn(NamedTuple):
     """When a call was begun, and the how many-th it was."""
 
     at: float
@@ -88,12 +88,12 @@ class Pace:
             free = min(free, self._last - self._begun)
         return max(0, free)
 
-    def begin(self) -> Turn:
+    def begin(self) -> _Turn:
         self.busy += 1
         self._begun += 1
-        return Turn(self._clock(), self._begun)
+        return _Turn(self._clock(), self._begun)
 
-    def end(self, attempt: Attempt, turn: Turn) -> None:
+    def end(self, attempt: Attempt, turn: _Turn) -> None:
         """Learn from an attempt that was this turn's."""
         self.busy -= 1
         now = self._clock()

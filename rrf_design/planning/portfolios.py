@@ -205,7 +205,7 @@ def _own_goals(problems: Sequence[Problem], order: Order, k: int | None) -> Port
 
 
 @dataclass(frozen=True, slots=True)
-class Allotment:
+class _Allotment:
     """For each class of equal items, how many get which design of its curve; no spending does
     better than `bound`.
     """
@@ -216,7 +216,7 @@ class Allotment:
 
 def spend(
     curves: Sequence[Curve], counts: Sequence[int], money: Fraction, *, aim: Aim, target: float | None
-) -> Allotment:
+) -> _Allotment:
     """One budget over classes of equal items, exactly: a class is as much work as one item, however
     many it has.
     """
@@ -225,7 +225,7 @@ def spend(
     return (_smallest if aim is Aim.WORST else _count)(curves, counts, money, target)
 
 
-def _leximin(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) -> Allotment:
+def _leximin(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) -> _Allotment:
     """The list of margins that is largest in leximin order, item by item."""
     from rrf_design.planning._components import best_spending
 
@@ -235,7 +235,7 @@ def _leximin(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) ->
     for place, design in zip(each, state[3], strict=True):
         picks[place][design] = picks[place].get(design, 0) + 1
     sure = whole and all(curve.complete for curve in curves)
-    return Allotment(tuple(picks), min(state[2]) if sure else float("inf"))
+    return _Allotment(tuple(picks), min(state[2]) if sure else float("inf"))
 
 
 def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], budget: float) -> Aim:
@@ -249,7 +249,7 @@ def _checked(aim: Aim | str, target: float | None, problems: Sequence[Problem], 
     return result
 
 
-def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Allotment:
+def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> _Allotment:
     """Largest t such that every item can reach t within the money: a search over all margins that
     occur.
     """
@@ -261,10 +261,10 @@ def _smallest(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, t
     picks = tuple({i: count} for i, count in zip(chosen, counts, strict=True))
     settled = [(curve, count) for curve, count in zip(curves, counts, strict=True) if curve.complete]
     if len(settled) == len(curves):
-        return Allotment(picks, min(curve.values[i] for curve, i in zip(curves, chosen, strict=True)))
+        return _Allotment(picks, min(curve.values[i] for curve, i in zip(curves, chosen, strict=True)))
     known, many = [curve for curve, _ in settled], [count for _, count in settled]
     loose = _reaching(known, many, levels, money) if settled else None
-    return Allotment(
+    return _Allotment(
         picks, min((curve.values[i] for curve, i in zip(known, loose or [], strict=True)), default=float("inf"))
     )
 
@@ -287,7 +287,7 @@ def _reaching(
     return best
 
 
-def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> Allotment:
+def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, target: float | None) -> _Allotment:
     """Cheapest items first: with one reward per item that is exact."""
     assert target is not None
     spent = sum((n * curve.costs[0] for curve, n in zip(curves, counts, strict=True)), Fraction(0))
@@ -312,11 +312,11 @@ def _count(curves: Sequence[Curve], counts: Sequence[int], money: Fraction, targ
             break
     known = [place for place, curve in enumerate(curves) if curve.complete]
     if len(known) == len(curves):
-        return Allotment(tuple(picks), float(reached))
+        return _Allotment(tuple(picks), float(reached))
     # Items whose curve is not proven might reach it for nothing, and leave the money to the others.
     loose = _count([curves[p] for p in known], [counts[p] for p in known], money, target) if known else None
     unsure = sum(n for n, curve in zip(counts, curves, strict=True) if not curve.complete)
-    return Allotment(tuple(picks), unsure + (0.0 if loose is None else loose.bound))
+    return _Allotment(tuple(picks), unsure + (0.0 if loose is None else loose.bound))
 
 
 def _too_little(curves: Sequence[Curve], counts: Sequence[int], money: Fraction) -> BudgetError:

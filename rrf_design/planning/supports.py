@@ -349,7 +349,7 @@ ROUNDING = 1e-13  # of the largest column norm: covers the error of a singular v
 
 
 @dataclass(frozen=True, slots=True)
-class RobustValue:
+class _RobustValue:
     """lower ≤ the robust objective ≤ value, which the first witness attains; equal but for rounding
     when `exact`.
     """
@@ -360,7 +360,7 @@ class RobustValue:
     witnesses: tuple[Witness, ...]
 
 
-def robust_value(evaluator: Evaluator, mask: Mask, *, count: int = 1, n_jobs: int | None = None) -> RobustValue:
+def robust_value(evaluator: Evaluator, mask: Mask, *, count: int = 1, n_jobs: int | None = None) -> _RobustValue:
     """The robust objective of a design and its worst supports, by the engine; supports count all
     nodes of the problem.
     """
@@ -412,7 +412,7 @@ def robust_floor(operator: Operator, *, k: int, lower: float, unread: bool = Fal
 
 def _robust(
     rows: Any, sizes: list[int], touch: NDArray[np.bool_], squares: Array, k: int, *, n_jobs: int | None = None
-) -> RobustValue:
+) -> _RobustValue:
     """min over supports of σ_min − η_S, where η_S² adds up `squares` of the blocks that `touch`
     (blocks, nodes) S.
     """
@@ -442,7 +442,7 @@ def _robust(
     value = found[0].value
     complete = below >= value + widest
     lower = value if complete else min(value, below - widest)
-    return RobustValue(value, lower - ROUNDING * scale, complete, tuple(found))
+    return _RobustValue(value, lower - ROUNDING * scale, complete, tuple(found))
 
 
 def _joined_part(

@@ -83,7 +83,7 @@ class Audit(Shown):
 
 
 def audit(
-    run: DeliveredTable | str | os.PathLike[str],
+    run: _DeliveredTable | str | os.PathLike[str],
     dataset: Dataset | None = None,
     *,
     recipe: Recipe | None = None,
@@ -134,7 +134,7 @@ def audit(
     wanted = risk if risk is not None or promise is None else promise.risk
     column = id_column or (None if known is None else known.data.id)
     every = before is not None and "checked" not in before
-    table = run if isinstance(run, DeliveredTable) else _delivered(run, dataset, store=store, id_column=column)
+    table = run if isinstance(run, _DeliveredTable) else _delivered(run, dataset, store=store, id_column=column)
     table = table if every else table.unchecked()
     if before is None and wanted is not None:
         _refuse_hopeless(table, labels, wanted, sure)
@@ -159,7 +159,7 @@ def audit(
     return Audit(document, waiting, questions, behind)
 
 
-def _refuse_hopeless(table: DeliveredTable, labels: int, risk: float, confidence: float) -> None:
+def _refuse_hopeless(table: _DeliveredTable, labels: int, risk: float, confidence: float) -> None:
     """InputError for a draw that can't show the risk even if nothing in it is wrong."""
 
     def shown(drawn: int) -> int:
@@ -182,7 +182,7 @@ def _refuse_hopeless(table: DeliveredTable, labels: int, risk: float, confidence
 
 def _delivered(
     run: str | os.PathLike[str], dataset: Dataset | None, *, store: str | None, id_column: str | None
-) -> DeliveredTable:
+) -> _DeliveredTable:
     """The rows that were handed over, from a table, the document of a run, or the journal."""
     path, name = Path(run), os.fspath(run)
     is_file = path.exists() or path.suffix != ""
@@ -193,7 +193,7 @@ def _delivered(
     if dataset is None:
         raise InputError(f"{name}: a run is audited with the recipe and table it was made from; give --recipe")
     if is_file:
-        return read_run_document(read(path, what="run"), path.name, dataset)
+        return _read_run_document(read(path, what="run"), path.name, dataset)
     from rrf_design.acquisition import read_run
     from rrf_design.tables import delivery_of
 
@@ -223,7 +223,7 @@ def _delta(long: object) -> float | None:
 class AuditState:
     """The draws so far, in order; a label is True for wrong, None while it waits for a person."""
 
-    table: DeliveredTable
+    table: _DeliveredTable
     seed: int
     places: tuple[int, ...]
     labels: tuple[bool | None, ...]
@@ -234,7 +234,7 @@ class AuditState:
 
 
 def draw_audit(
-    table: DeliveredTable,
+    table: _DeliveredTable,
     labels: int,
     *,
     seed: int,
@@ -270,7 +270,7 @@ def draw_audit(
 
 
 def _label(
-    table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any], asked: Dataset | None
+    table: _DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any], asked: Dataset | None
 ) -> bool | None:
     """Whether a delivered value is wrong; None while nobody knows.
 
@@ -306,7 +306,7 @@ def _unchanged(name: str, before: bool, now: bool | None) -> None:
 
 
 def _earlier(
-    table: DeliveredTable, seed: int, before: Mapping[str, Any] | None, confidence: float | None
+    table: _DeliveredTable, seed: int, before: Mapping[str, Any] | None, confidence: float | None
 ) -> list[bool]:
     if before is None:
         return []
@@ -384,7 +384,7 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveredTable:
+class _DeliveredTable:
     """The rows of a delivered table that have an answer."""
 
     name: str
@@ -404,7 +404,7 @@ class DeliveredTable:
         """How many values were delivered, checked ones among them."""
         return len(self) + self.checked
 
-    def unchecked(self) -> DeliveredTable:
+    def unchecked(self) -> _DeliveredTable:
         """Without the rows that somebody or something checked already."""
         kept = [at for at, verdict in enumerate(self.verdicts) if verdict != Verdict.CHECKED.value]
         if len(kept) == len(self.verdicts):
@@ -457,7 +457,7 @@ class DeliveredTable:
 
 def read_delivered(
     path: str | os.PathLike[str], *, id_column: str | None = None, answer_column: str | None = None
-) -> DeliveredTable:
+) -> _DeliveredTable:
     """Rows with an answer, by the column of ids or else the number of the row.
 
     Without a name, answers are in the last column that a delivery calls so.
@@ -492,7 +492,7 @@ def read_delivered(
     said = next((name for name in behind if _plain_name(name) == "verdict"), None)
     verdicts = () if said is None else tuple(cells.get(said) for _, cells in kept)
     cells = tuple(cells for _, cells in kept)
-    return DeliveredTable(table.name, ids, answers, cells, id_column, answer, verdicts=verdicts)
+    return _DeliveredTable(table.name, ids, answers, cells, id_column, answer, verdicts=verdicts)
 
 
 def _plain_name(column: str) -> str:
@@ -506,7 +506,7 @@ def _plain_name(column: str) -> str:
 
 def delivered_items(
     name: str, dataset: Dataset, results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
-) -> DeliveredTable:
+) -> _DeliveredTable:
     """What a run over a data set delivered: each input row beside its result."""
     found = [
         (item.id, result["answer"], dict(cells), result.get("verdict"))
@@ -517,10 +517,10 @@ def delivered_items(
         raise InputError(f"{name}: no item has an answer; there is nothing to audit")
     ids, answers, rows, verdicts = zip(*found, strict=True)
     column = delivered_names(dataset.columns)["answer"]
-    return DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, column, verdicts=verdicts)
+    return _DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, column, verdicts=verdicts)
 
 
-def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTable:
+def _read_run_document(document: Any, name: str, dataset: Dataset) -> _DeliveredTable:
     """The items of a document that `acquire` or `repair` wrote about this data set."""
     kind = kind_of(document)
     if kind not in ("rrf-policy-run", "rrf-delivery"):
@@ -546,7 +546,7 @@ def read_run_document(document: Any, name: str, dataset: Dataset) -> DeliveredTa
 RUNS = ("rrf-policy-run", "rrf-delivery")
 
 
-def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> DeliveredTable:
+def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> _DeliveredTable:
     """What the audit was drawn from, if this file has it; Refused says what is different.
 
     The audit has been proven already.
@@ -566,7 +566,7 @@ def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> D
     )
 
 
-def compared(table: DeliveredTable) -> str:
+def compared(table: _DeliveredTable) -> str:
     """In which columns a file was found to be what was audited; a run has none."""
     if not any(table.rows):
         return "by its items"
@@ -574,7 +574,7 @@ def compared(table: DeliveredTable) -> str:
     return f"ids: {names}, answers: column {table.answer_column!r:.80}"
 
 
-def _reading(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> DeliveredTable:
+def _reading(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> _DeliveredTable:
     """The file with the columns that were audited."""
     if Path(path).suffix.lower() == ".json":
         document = read(path, what="run")
@@ -588,13 +588,13 @@ def _reading(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> Delive
         raise Refused(f"{error}; the audit is of ids and answers in the columns that it names") from None
 
 
-def _run(document: Any, name: str, columns: Mapping[str, Any]) -> DeliveredTable:
+def _run(document: Any, name: str, columns: Mapping[str, Any]) -> _DeliveredTable:
     try:
         entries = [entry for entry in document["items"] if entry["answer"] not in (None, "")]
         ids = tuple(str(entry["id"]) for entry in entries)
         answers = tuple(entry["answer"] for entry in entries)
         verdicts = tuple(entry.get("verdict") for entry in entries)
         rows: tuple[Cells, ...] = ({},) * len(ids)
-        return DeliveredTable(name, ids, answers, rows, columns["id"], columns["answer"], verdicts=verdicts)
+        return _DeliveredTable(name, ids, answers, rows, columns["id"], columns["answer"], verdicts=verdicts)
     except (KeyError, TypeError):
         raise InputError(f"{name}: this run has no items with an id and an answer") from None

@@ -145,7 +145,7 @@ def buy_checks(
 
 
 @dataclass(frozen=True, slots=True)
-class CheckingWork:
+class _CheckingWork:
     """Checks to be made of items, by item: the problem that a run of the loop is given, the answers
     it begins with, and what all of it costs.
     """
@@ -157,7 +157,7 @@ class CheckingWork:
 
 def checking_work(
     dataset: Dataset, ids: Sequence[str], answers: BoughtAnswers, checks: Collection[str]
-) -> CheckingWork:
+) -> _CheckingWork:
     problems: dict[str, Problem] = {}
     given: dict[str, dict[str, Any]] = {}
     price = Fraction(0)
@@ -176,7 +176,7 @@ def checking_work(
             given[item.id] |= {anchor.id: dict(_MISSING) for anchor in others}
             held = [anchor for anchor in machine_checks(problem) if anchor in wanted or anchor in others]
             problems[item.id] = _checking(problem, nodes, held, files.canonical_digest(given[item.id]))
-    return CheckingWork(problems, given, price)
+    return _CheckingWork(problems, given, price)
 
 
 def _bought(
@@ -319,7 +319,7 @@ def _earlier_run(
                 continue
             header = journal.header(summary.run)
             same = header["digests"] == digests and _words(header.get("models") or {}) == _words(entries)
-            if same and answered_by(header) == answering_now():
+            if same and _answered_by(header) == answering_now():
                 return summary.run
     return None
 
@@ -334,10 +334,10 @@ def _identities(run: str, store: Any) -> dict[str, Any]:
     from rrf_design.acquisition import Journal
 
     with Journal(store) as journal:
-        return answered_by(journal.header(run))
+        return _answered_by(journal.header(run))
 
 
-def answered_by(header: Mapping[str, Any]) -> dict[str, Any]:
+def _answered_by(header: Mapping[str, Any]) -> dict[str, Any]:
     """Of a run, by its header: what can change an answer of each of its models."""
     from rrf_design.acquisition.settings import answering
 

@@ -117,7 +117,7 @@ def forecast_pilot(
         "population": size,
         "risk": settings.risk,
         "confidence": settings.confidence,
-        "least_labels": least_pilot(settings, size),
+        "least_labels": _least_pilot(settings, size),
         "best_risk": best_risk(settings.labels, settings.confidence),
         "labels": settings.labels,
         "rule_of_thumb": pilot_size(size, settings.risk),
@@ -148,10 +148,12 @@ def _told(one: Forecast) -> dict[str, Any]:
 def _sizes(settings: PilotSettings, size: int) -> list[int]:
     """Around the rule of thumb, and the least that can prove anything."""
     thumb = pilot_size(size, settings.risk)
-    return sorted({min(size, max(1, round(part * thumb))) for part in SIZES} | {min(size, least_pilot(settings, size))})
+    return sorted(
+        {min(size, max(1, round(part * thumb))) for part in SIZES} | {min(size, _least_pilot(settings, size))}
+    )
 
 
-def least_pilot(settings: PilotSettings, size: int) -> int:
+def _least_pilot(settings: PilotSettings, size: int) -> int:
     """The smallest pilot that proves the statement when nothing in it is wrong."""
     if settings.statement is Statement.FRESH:
         return least_labels(settings.risk, settings.confidence)
@@ -188,7 +190,7 @@ def _answered(plan: PilotPlan, aside: AnswerSheet) -> Expectation:
 
 def _guessed(plan: PilotPlan, accuracy: float) -> Expectation:
     prices = plan.sheet.costs.mean(axis=0)
-    codes, gold = guessed_answers(accuracy, len(prices))
+    codes, gold = _guessed_answers(accuracy, len(prices))
     cheap = [int(at) for at in np.argsort(prices, kind="stable")]
     last = Last.GOLD if plan.policies[0].last is LastRung.PERSON else Last.ABSTAIN
     ladders = lead_family(len(cheap), [cheap, cheap[::-1]], last=last)
@@ -327,7 +329,7 @@ def _needs(result: PilotResult, way: tuple[int, int, Fraction], rate: Fraction) 
         return None, Fraction(0)
     settings, part = result.plan.settings, Fraction(counted, len(result.plan.drawn))  # of the labels, those that count
     seen = Fraction(wrong, counted)
-    test = PromiseTest(
+    test = _PromiseTest(
         settings.statement, math.ceil(part * len(result.plan.population)), settings.confidence, settings.sequential
     )
     labels = test.labels(seen, rate / (1 - checked))
@@ -335,7 +337,7 @@ def _needs(result: PilotResult, way: tuple[int, int, Fraction], rate: Fraction) 
 
 
 @dataclass(frozen=True, slots=True)
-class PromiseTest:
+class _PromiseTest:
     """One policy's test, as a pilot makes it: of a share of fresh items or of a finite table, at
     the end or at every moment.
     """
@@ -411,7 +413,7 @@ def in_words(entries: list[dict[str, Any]], document: Mapping[str, Any]) -> list
     """
     drawn, size = len(document["drawn"]), document["population"]["size"]
     choice = document["choice"]
-    test = PromiseTest(Statement(document["statement"]), size, document["confidence"], bool(choice["sequential"]))
+    test = _PromiseTest(Statement(document["statement"]), size, document["confidence"], bool(choice["sequential"]))
     checked = max(Fraction(policy["checked_share"]) for policy in choice["policies"])
     best = Fraction(test.best(drawn)) * (1 - checked)
     often = f" with {percent_about(float(checked))} checked at random" if checked else ""
@@ -465,7 +467,7 @@ COINCIDE = 0.5
 """How often a wrong answer is the common wrong one of its item."""
 
 
-def guessed_answers(accuracy: float, nodes: int, *, items: int = 1000, seed: int = 0) -> tuple[Codes, Codes]:
+def _guessed_answers(accuracy: float, nodes: int, *, items: int = 1000, seed: int = 0) -> tuple[Codes, Codes]:
     """Codes (items, nodes) and the truth (items,), in one coding."""
     right, count = float(share(accuracy, "accuracy")), whole(nodes, "nodes", least=1)
     rng = np.random.default_rng(seed)

@@ -248,7 +248,7 @@ def _proposals(judge: Mapping[str, Any], confidence: float) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifierCalibration:
+class _VerifierCalibration:
     """How far a verifier was from known truths: declare `sigma` in its anchors."""
 
     sigma: float
@@ -259,7 +259,7 @@ class VerifierCalibration:
     unread: int
 
 
-def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> VerifierCalibration:
+def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> _VerifierCalibration:
     """Measure a verifier from its errors (verdict minus truth) on items whose truth is known.
 
     The bound treats the errors as centred Gaussians of unknown variance: sum of squares over a
@@ -277,7 +277,7 @@ def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0
 
     squares = math.fsum(error * error for error in errors)
     quantile = float(chi2.ppf(1.0 - confidence, len(errors)))
-    return VerifierCalibration(
+    return _VerifierCalibration(
         sigma=math.sqrt(squares / quantile),
         rms=math.sqrt(squares / len(errors)),
         bias=math.fsum(errors) / len(errors),

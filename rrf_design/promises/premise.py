@@ -99,14 +99,14 @@ def with_premise(found: Any, policy: Any, dataset: Dataset, *, item: str | None 
     their premise; of an item's certificate, from items of the same structure.
     """
     if not isinstance(found, Certificate):
-        return with_pilot_of_table(found, policy, whole=dataset)
+        return _with_pilot_of_table(found, policy, whole=dataset)
     structure = {entry.id: entry.structure for entry in dataset.items_in_order()}
     like = None if item is None else {name for name, key in structure.items() if key == structure[item]}
     digest, population = dataset.recipe.digest, Population.of(dataset)
     return with_pilot(found, policy, recipe_digest=digest, population=population, item=item, like=like)
 
 
-def with_pilot_of_table(
+def _with_pilot_of_table(
     found: ByStructure[Certificate], policy: Any, *, whole: Dataset | None = None
 ) -> ByStructure[Certificate]:
     """The certificates of a table, one for each structure, each with the premise's bounded

@@ -191,7 +191,7 @@ def run_policy(
     untold = sum(name not in piloted and cannot_tell(said.get(name)) for name in sheet.ids if rows[name].answer is None)
     totals = replace(_totals(dataset, outside, played, last.check), waiting=len(waiting), untold=untold)
     delivery = Delivery(dataset, [rows[name] for name in sheet.ids])
-    sentence = run_sentence(data, totals)
+    sentence = _run_sentence(data, totals)
     return PolicyRun(sentence, totals, delivery, tuple(waiting), data, unlabelled, pilot_cost, tuple(disputed))
 
 
@@ -393,7 +393,7 @@ class RunTotals:
         return 0.0 if self.budget is None else max(0.0, self.cost - self.budget)
 
 
-def run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
+def _run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     """What may be said about the delivered values, with the denominator that was tested."""
     if document["policy"] == CHECK_EVERYTHING:
         go = "value goes" if totals.to_people == 1 else f"{totals.what} go"

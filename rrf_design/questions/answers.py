@@ -150,7 +150,7 @@ class RecordedAnswers:
         item, node = (_name(cells.get(key), key) for key in ("id", "node"))
         if node not in self._checks:
             return item, *self._names.answered(node, cells)
-        answer = recorded_answer(cells)
+        answer = _recorded_answer(cells)
         if answer.text is not None:
             raise InputError(f"check {node!r}: what it gave is a value (a number, or a list of them), not a text")
         return item, (node,), answer
@@ -191,7 +191,7 @@ class NodeNames:
         repeat, model = _repeat(cells), cells.get("model")
         if model is not None and not isinstance(model, str):
             raise InputError(f"model is {model!r:.40}, not text")
-        answer, nodes = recorded_answer(cells), self.nodes(name, model or None, repeat)
+        answer, nodes = _recorded_answer(cells), self.nodes(name, model or None, repeat)
         if len(nodes) > 1 and answer.value is not None:
             raise InputError(
                 f"node {name!r} gives several fields; give its text, or the value of one field, as {nodes[0]!r}"
@@ -288,7 +288,7 @@ def _repeat(cells: Cells) -> int:
     return 1 if number is None else int(number)
 
 
-def recorded_answer(cells: Mapping[str, Any]) -> RecordedAnswer:
+def _recorded_answer(cells: Mapping[str, Any]) -> RecordedAnswer:
     """What `value`, `text`, `status` and `cost` of a recorded row say."""
     status, text, value = cells.get("status"), cells.get("text"), cells.get("value")
     status = None if status is None else unread_status(status)
@@ -346,7 +346,7 @@ def logged_answers(source: Any) -> Iterator[tuple[str, str, int, RecordedAnswer]
 
 def _logged(cells: Cells) -> tuple[tuple[str, str, int], RecordedAnswer]:
     place = (_name(cells.get("id"), "id"), _name(cells.get("node"), "node"), _repeat(cells))
-    return place, recorded_answer(cells)
+    return place, _recorded_answer(cells)
 
 
 def _read_rows(table: DataTable, faults: RowFaults, entry: Callable[[Cells], Entry]) -> Iterator[tuple[int, Entry]]:

@@ -66,7 +66,7 @@ class BinomialTail:
     def at_most(self, level: Fraction) -> bool:
         if not _near(self.value, level, self.drawn):
             return self.value <= float(level)
-        found = binomial_at_most(self.drawn, self.rate, self.seen, level)
+        found = _binomial_at_most(self.drawn, self.rate, self.seen, level)
         if found is not None:
             return found
         a, b = self.rate.numerator, self.rate.denominator
@@ -94,7 +94,7 @@ class HypergeometricTail:
     def at_most(self, level: Fraction) -> bool:
         if not _near(self.value, level, self.population):
             return self.value <= float(level)
-        found = hypergeometric_at_most(self.population, self.wrong, self.drawn, self.seen, level)
+        found = _hypergeometric_at_most(self.population, self.wrong, self.drawn, self.seen, level)
         if found is not None:
             return found
         ways = _ways(self.population, self.wrong, self.drawn, self.seen)
@@ -164,12 +164,12 @@ def rate_bound(drawn: int, wrong: int, confidence: Number) -> float:
     if x == n:
         return 1.0
     rate, step = float(betaincinv(x + 1, n - x, float(sure))), 2.0**-52
-    while rate < 1.0 and not rate_refuted(n, x, Fraction(rate), sure):
+    while rate < 1.0 and not _rate_refuted(n, x, Fraction(rate), sure):
         rate, step = min(1.0, rate * (1.0 + step) + 2.0**-1000), 2.0 * step
     return rate
 
 
-def rate_refuted(drawn: int, wrong: int, rate: Fraction, confidence: Fraction) -> bool:
+def _rate_refuted(drawn: int, wrong: int, rate: Fraction, confidence: Fraction) -> bool:
     """Do `wrong` of `drawn` fresh items refute this rate, exactly? Nothing is above 1."""
     return rate >= 1 or (rate > 0 and BinomialTail(drawn, rate, wrong).at_most(1 - confidence))
 
@@ -227,7 +227,7 @@ PRECISIONS = (128, 512, 2048)
 """Bits. What the last can't tell apart is equal, or made to look so: then integers decide."""
 
 
-def binomial_at_most(drawn: int, rate: Fraction, seen: int, level: Fraction) -> bool | None:
+def _binomial_at_most(drawn: int, rate: Fraction, seen: int, level: Fraction) -> bool | None:
     """Is P(Bin(drawn, rate) ≤ seen) ≤ level? None where no precision can tell."""
     if not 0 < rate < 1 or not 0 <= seen < drawn:
         return None
@@ -243,7 +243,7 @@ def binomial_at_most(drawn: int, rate: Fraction, seen: int, level: Fraction) -> 
     return _compared(tail, level)
 
 
-def hypergeometric_at_most(population: int, wrong: int, drawn: int, seen: int, level: Fraction) -> bool | None:
+def _hypergeometric_at_most(population: int, wrong: int, drawn: int, seen: int, level: Fraction) -> bool | None:
     """Is P(at most `seen` wrong among `drawn` of `population` items, of which `wrong` are) ≤ level?
 
     None where no precision can tell.

@@ -93,7 +93,7 @@ def plan_cut(guess: ErrorGuess, doubts: Floats, *, allowed: int, level: Fraction
     size = len(doubts)
     if size <= allowed:
         return Cut(0, 0.0, 0.0)
-    table = expected_table(size, allowed, level)
+    table = _expected_table(size, allowed, level)
     ordered = np.sort(doubts)[::-1]
     cuts = np.unique(np.concatenate([[0], np.geomspace(1, size - allowed, CUTS).astype(int), [size - allowed]]))
     kept = np.flatnonzero(guess.weights > SLIGHT)
@@ -137,7 +137,7 @@ def _wrong_left(guess: ErrorGuess, kept: NDArray[np.int64], ordered: Floats, cut
 
 
 @dataclass(frozen=True, slots=True)
-class LooksTable:
+class _LooksTable:
     """Expected looks of a proof by rows (sizes) and wrong rows (columns), interpolated."""
 
     sizes: Floats
@@ -156,7 +156,7 @@ class LooksTable:
         return np.asarray(low * (1 - s) + high * s)
 
 
-def expected_table(size: int, allowed: int, level: Fraction) -> LooksTable:
+def _expected_table(size: int, allowed: int, level: Fraction) -> _LooksTable:
     """For every rest of so many rows or fewer.
 
     Sizes are rounded up to one of a series: a table serves many calls.
@@ -166,12 +166,12 @@ def expected_table(size: int, allowed: int, level: Fraction) -> LooksTable:
 
 
 @lru_cache(maxsize=64)
-def _table(size: int, allowed: int, level: Fraction) -> LooksTable:
+def _table(size: int, allowed: int, level: Fraction) -> _LooksTable:
     room = max(1, size - allowed)
     sizes = np.unique(np.round(allowed + np.linspace(0.0, 1.0, SIZES) ** 1.5 * room).astype(int))
     wrong = np.unique([(allowed + 1) * share for share in SHARES])
     values = np.array([[_looks(int(u), allowed, level, r) for r in wrong] for u in sizes])
-    return LooksTable(sizes.astype(np.float64), wrong, values)
+    return _LooksTable(sizes.astype(np.float64), wrong, values)
 
 
 def _looks(size: int, allowed: int, level: Fraction, wrong: float) -> float:

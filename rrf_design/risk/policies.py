@@ -64,7 +64,7 @@ def fixed_sequence(names: Sequence[str]) -> tuple[Stream, ...]:
     return (Stream(Fraction(1), tuple(names)),)
 
 
-def check_streams(streams: Sequence[Stream], names: Sequence[str]) -> None:
+def _check_streams(streams: Sequence[Stream], names: Sequence[str]) -> None:
     """InputError for an unknown or repeated name, or shares that are no division of one error
     probability.
     """
@@ -267,7 +267,7 @@ def assess(
         raise InputError(f"two policies are called {next(n for n in names if names.count(n) > 1)!r}")
     scope = _scope(statement, population, lengths.pop())
     streams = _streams(order, names)
-    check_streams(streams, names)
+    _check_streams(streams, names)
     if sequential and scope.statement is not Statement.FRESH:
         raise InputError("a sequential test speaks of fresh items; leave population and statement out")
     counts = {t.name: t.counts(places=sequential) for t in tables}

@@ -122,7 +122,7 @@ class AuditSequence:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceTail:
+class _SequenceTail:
     """A p-value that holds at every moment: the inverse of a test martingale at its best moment so
     far.
     """
@@ -135,7 +135,7 @@ class SequenceTail:
         return self.value * (1 + guard(self.drawn)) <= float(level)
 
 
-def sequential_tail(wrong: ArrayLike, rate: Number, *, prior: tuple[float, float] = CLEAN) -> SequenceTail:
+def sequential_tail(wrong: ArrayLike, rate: Number, *, prior: tuple[float, float] = CLEAN) -> _SequenceTail:
     """Tests "the wrong rate of fresh items is at least `rate`" on items in the order of their draw;
     valid at every moment.
 
@@ -156,4 +156,4 @@ def sequential_tail(wrong: ArrayLike, rate: Number, *, prior: tuple[float, float
         weight = np.log(betainc(a + x, b + right, r)) + betaln(a + x, b + right)
     start = math.log(float(betainc(a, b, r))) + float(betaln(a, b))
     logs = weight - start - x * math.log(r) - right * math.log1p(-r)
-    return SequenceTail(min(1.0, math.exp(-max(0.0, float(logs.max())))), len(marks))
+    return _SequenceTail(min(1.0, math.exp(-max(0.0, float(logs.max())))), len(marks))

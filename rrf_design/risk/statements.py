@@ -240,11 +240,11 @@ def _unknown(rate: Fraction, scope: Scope, counts: Sequence[tuple[int, int]]) ->
             " `delivers` for each policy, or among='all'"
         )
     most = scope.population - scope.piloted
-    gates = [UnknownSize(drawn, seen, most + drawn, scope.depth) for drawn, seen in counts]
+    gates = [_UnknownSize(drawn, seen, most + drawn, scope.depth) for drawn, seen in counts]
     if scope.statement is Statement.POLICY:
-        return [ClaimAndGate(tail, tail) for tail in worst_tails(rate, gates)]
-    claims = [UnknownSize(drawn, seen, most + drawn, seen) for drawn, seen in counts]
-    found = worst_tails(rate, [*gates, *claims])
+        return [ClaimAndGate(tail, tail) for tail in _worst_tails(rate, gates)]
+    claims = [_UnknownSize(drawn, seen, most + drawn, seen) for drawn, seen in counts]
+    found = _worst_tails(rate, [*gates, *claims])
     return [
         ClaimAndGate(claim if seen >= scope.depth else CertainTail(), gate)
         for (_, seen), gate, claim in zip(counts, found[: len(counts)], found[len(counts) :], strict=True)
@@ -265,7 +265,7 @@ _ROWS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownSize:
+class _UnknownSize:
     """`seen` of `drawn` were wrong, among at most `most` items; a forbidden count and `extra` more
     wrong ones are tested.
     """
@@ -276,7 +276,7 @@ class UnknownSize:
     extra: int
 
 
-def worst_tails(rate: Fraction, asked: Sequence[UnknownSize]) -> list[PValue]:
+def _worst_tails(rate: Fraction, asked: Sequence[_UnknownSize]) -> list[PValue]:
     """For each, the largest tail over every denominator.
 
     Where it is 1 but for `guard` it is called 1: nothing is refuted.
@@ -306,12 +306,12 @@ class _Cases:
     sizes: Counts
 
     @classmethod
-    def of(cls, rate: Fraction, asked: Sequence[UnknownSize]) -> _Cases:
+    def of(cls, rate: Fraction, asked: Sequence[_UnknownSize]) -> _Cases:
         drawn, seen, most, extra = np.array(
             [(one.drawn, one.seen, one.most, one.extra) for one in asked], dtype=np.int64
         ).T
         lasts = np.array([int(rate * one.most) + 1 for one in asked], dtype=np.int64)
-        starts, ends = forbidden_counts(int(lasts.max()))
+        starts, ends = _forbidden_counts(int(lasts.max()))
         sizes = _largest_sizes(rate, ends) if rate else np.array([most.max()])
         room = np.array([guard(one.most) for one in asked])
         first, last = np.searchsorted(sizes, drawn), np.searchsorted(ends, lasts)
@@ -400,7 +400,7 @@ def _largest_sizes(rate: Fraction, counts: Counts) -> Counts:
 
 
 @lru_cache(maxsize=1000)
-def forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) -> tuple[Counts, Counts]:
+def _forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) -> tuple[Counts, Counts]:
     """All counts from 1 to `last`, each alone or, far out, in short blocks (first, last of each).
 
     A block is tested at its smallest count and its largest size, which is worse than each of its

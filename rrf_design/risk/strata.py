@@ -40,7 +40,7 @@ LARGEST = 10_000_000
 """Items of one draw; redoing a larger one is no matter of seconds."""
 
 
-def stratified_tail(strata: Sequence[Stratum], wrong: int, seen: int) -> PValue:
+def _stratified_tail(strata: Sequence[Stratum], wrong: int, seen: int) -> PValue:
     """A p-value of "at least `wrong` of all items are wrong", from `seen` wrong ones in the draw of
     all strata together.
     """
@@ -62,7 +62,7 @@ def stratified_bound(strata: Sequence[Stratum], wrong: int, confidence: Number) 
     low, high = x, size - (drawn - x)
     while low < high:
         middle = (low + high + 1) // 2
-        if stratified_tail(strata, middle, x).at_most(level):
+        if _stratified_tail(strata, middle, x).at_most(level):
             high = middle - 1
         else:
             low = middle

@@ -216,7 +216,7 @@ def delivered_names(columns: Iterable[str], fields: Sequence[str] = ()) -> dict[
     taken, found = set(columns), dict[Key, str]()
     keys: list[tuple[Key, str]] = [(name, name) for name in COLUMNS]
     if fields:
-        called = field_titles(fields)
+        called = _field_titles(fields)
         each = ((field, name) for field in fields for name in OF_FIELD)
         keys = [(key, called[key[0]] if key[1] == "answer" else f"{called[key[0]]}_{key[1]}") for key in each]
         keys += [(name, name) for name in OF_ROW]
@@ -229,7 +229,7 @@ def delivered_names(columns: Iterable[str], fields: Sequence[str] = ()) -> dict[
     return found
 
 
-def field_titles(fields: Sequence[str]) -> dict[str, str]:
+def _field_titles(fields: Sequence[str]) -> dict[str, str]:
     """What several fields are called, by node."""
     short = {field: field.rpartition(".")[2] for field in fields}
     often = Counter(short.values())
@@ -275,7 +275,7 @@ def review_ranks(rows: Iterable[Row]) -> dict[int, int]:
     return {entry[-1]: rank for rank, entry in enumerate(sorted(waiting), start=1)}
 
 
-class RepairLike(Protocol):
+class _RepairLike(Protocol):
     """What a repair says of an item, as an object or read back from its document."""
 
     @property
@@ -318,7 +318,7 @@ def _only(names: tuple[str, ...], value: tuple[float, ...]) -> Any:
     return chosen[0] if len(chosen) == 1 else plain(value)
 
 
-def repaired_row(name: str, found: RepairLike, *, node: str, parser: Parser | None, classes: Classes, raw: Any) -> Row:
+def repaired_row(name: str, found: _RepairLike, *, node: str, parser: Parser | None, classes: Classes, raw: Any) -> Row:
     """The row of an item that was repaired."""
     value = found.repaired.get(node) if found.verdict.passes or found.verdict is Verdict.AMBIGUOUS else None
     said = Value(found.verdict, found.assumes, raw=raw, reason=found.reason)

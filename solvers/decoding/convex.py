@@ -111,18 +111,18 @@ class GroupProblem:
         return bound or 1.0
 
 
-class Effort(NamedTuple):
+class _Effort(NamedTuple):
     """What may still be spent: iterations, and time on the clock."""
 
     iterations: int
     deadline: float
 
     @classmethod
-    def of(cls, iterations: int, seconds: float | None) -> Effort:
+    def of(cls, iterations: int, seconds: float | None) -> _Effort:
         return cls(iterations, math.inf if seconds is None else time.monotonic() + seconds)
 
-    def after(self, used: int) -> Effort:
-        return Effort(self.iterations - used, self.deadline)
+    def after(self, used: int) -> _Effort:
+        return _Effort(self.iterations - used, self.deadline)
 
     @property
     def over(self) -> bool:
@@ -172,7 +172,7 @@ def group_lasso(
     if not penalty > 0.0:
         raise ValueError(f"the penalty must be positive, got {penalty!r}")
     e = np.zeros(problem.matrix.shape[1]) if start is None else np.asarray(start, dtype=np.float64)[problem.order]
-    return _fista(problem, s, penalty, e, tolerance * 0.5 * float(s @ s), Effort.of(max_iterations, time_limit))
+    return _fista(problem, s, penalty, e, tolerance * 0.5 * float(s @ s), _Effort.of(max_iterations, time_limit))
 
 
 def lasso_path(
@@ -270,13 +270,13 @@ def group_bpdn(
         raise ValueError(
             f"no error at all reaches residual {epsilon:g}: the least possible one is {floor:g}; raise epsilon"
         )
-    effort = Effort.of(max_iterations, time_limit)
+    effort = _Effort.of(max_iterations, time_limit)
     if epsilon <= floor + tolerance * size:
         return _multipliers(problem, s, epsilon, tolerance, effort)
     return _root(problem, s, epsilon, tolerance, effort)
 
 
-def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: Effort) -> ConvexSolution:
+def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: _Effort) -> ConvexSolution:
     """The residual grows with λ: bracket from above, then regula falsi on log λ (Illinois),
     warm-started.
     """
@@ -305,7 +305,7 @@ def _root(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, eff
     return best
 
 
-def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: Effort) -> ConvexSolution:
+def _multipliers(problem: GroupProblem, s: Array, epsilon: float, tolerance: float, effort: _Effort) -> ConvexSolution:
     """Basis pursuit by the method of multipliers: the penalised form again and again, the misfit
     added back to s.
     """
@@ -347,7 +347,7 @@ def _constrained(
     return ConvexSolution(inner.error, value, gap, inner.residual, inner.penalty, used, done)
 
 
-def _fista(problem: GroupProblem, s: Array, penalty: float, e: Array, target: float, effort: Effort) -> ConvexSolution:
+def _fista(problem: GroupProblem, s: Array, penalty: float, e: Array, target: float, effort: _Effort) -> ConvexSolution:
     """Accelerated proximal gradient, restarted whenever momentum points uphill; the least gap seen
     is returned.
     """

@@ -39,7 +39,7 @@ from rrf_design.errors import InputError, RetryLater
 from rrf_design.tables import _engine as engine
 from rrf_design.tables import structures
 from rrf_design.texts import column, digits, from_column, json_text, rounded_down, rounded_up, showable, whole
-from rrf_design.workers import Supply, is_serial, shared_out, supplied
+from rrf_design.workers import Supply, _is_serial, _supplied, shared_out
 from solvers.tasks import LostWorkError, through_client
 
 PACKAGE = Path(__file__).parents[3] / "rrf_design"
@@ -166,9 +166,9 @@ def square(number: int) -> int:
 
 def test_order_is_kept() -> None:
     assert list(shared_out((joblib.delayed(square)(n) for n in range(20)), n_jobs=2)) == [n * n for n in range(20)]
-    assert is_serial(None)
-    assert is_serial(1)
-    assert not is_serial(2)
+    assert _is_serial(None)
+    assert _is_serial(1)
+    assert not _is_serial(2)
 
 
 @contextlib.contextmanager
@@ -322,7 +322,7 @@ def test_what_all_pieces_need_is_sent_once(cluster: Any) -> None:
     cluster.cluster.scale(2)
     cluster.wait_for_workers(2, timeout=120)
     Sent.times = 0
-    with joblib.parallel_config(backend="dask", n_jobs=-1), supplied(Sent()) as supply:
+    with joblib.parallel_config(backend="dask", n_jobs=-1), _supplied(Sent()) as supply:
         tasks = (joblib.delayed(product)(supply, number) for number in range(20))
         assert list(shared_out(tasks, n_jobs=-1)) == [3 * number for number in range(20)]
     assert 1 <= Sent.times <= 5  # not with each of the 20 pieces; once, unless a worker went away just then
@@ -334,7 +334,7 @@ def _left(name: str) -> bool:
 
 
 def test_without_a_cluster_it_travels_with_the_work() -> None:
-    with supplied([7]) as supply:
+    with _supplied([7]) as supply:
         assert (supply.get(), supply.value) == ([7], [7])
 
 

@@ -16,11 +16,11 @@ from rrf_design.rows import (
     EXACT,
     Sharing,
     _checked_covariance,
+    _row_whitener,
     applied,
     block_rows,
     block_target,
     correlated,
-    row_whitener,
     shrunk,
     spd_factor,
     whitening,
@@ -35,7 +35,7 @@ def anchored(block: dict[str, Any], **settings: Any) -> Problem:
 
 def white(block: dict[str, Any], **settings: Any) -> Any:
     problem = anchored(block, **settings)
-    return applied(row_whitener(problem, problem.anchors[0], 2), np.eye(2))
+    return applied(_row_whitener(problem, problem.anchors[0], 2), np.eye(2))
 
 
 def test_without_noise_nothing_is_done() -> None:

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from solvers.bounds import Relaxation, _FrontEnd, dominance, mixed_integer, semidefinite
+from solvers.bounds import _FrontEnd, _Relaxation, dominance, mixed_integer, semidefinite
 
 
 def exact(matrix: np.ndarray, sizes: list[int], size: int) -> float:
@@ -67,7 +67,7 @@ def test_nothing_given_is_changed_and_results_are_frozen() -> None:
         found.data[0] = 2.0
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.estimate = 1.0  # type: ignore[misc]
-    assert Relaxation(0.0, "mixed-integer", None, False).data is None
+    assert _Relaxation(0.0, "mixed-integer", None, False).data is None
 
 
 @pytest.mark.parametrize("front_end", list(_FrontEnd))

@@ -125,8 +125,8 @@ class Pool:
         self._stacked: tuple[Array, Array] | None = None
 
     @cached_property
-    def around(self) -> NodeSurroundings:
-        return NodeSurroundings(self.evaluator)
+    def around(self) -> _NodeSurroundings:
+        return _NodeSurroundings(self.evaluator)
 
     @property
     def rows_known(self) -> int:
@@ -497,7 +497,7 @@ def _weights_for(kinds: int) -> Array:
     return listed[np.gcd.reduce(listed, axis=1) == 1].astype(np.float64) if kinds else listed.astype(np.float64)
 
 
-class NodeSurroundings:
+class _NodeSurroundings:
     """What lies around the supports of one evaluator; each is looked at once."""
 
     def __init__(self, evaluator: Evaluator) -> None:

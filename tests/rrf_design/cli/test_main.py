@@ -238,7 +238,7 @@ def test_words_take_the_place_of_bounds(monkeypatch: pytest.MonkeyPatch, capsys:
     progress(0.5, None, "best so far, not proven: a")
     progress.stop()
     assert "best so far, not proven: a" in capsys.readouterr().err
-    assert output.progress_words(progress) == "repair: best so far, not proven: a"
+    assert output._progress_words(progress) == "repair: best so far, not proven: a"
 
 
 def test_ids_are_split_at_commas() -> None:

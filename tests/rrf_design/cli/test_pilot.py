@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rrf_design.cli.estimate import _shown
-from rrf_design.cli.pilot import describe_forecast, describe_pilot, expected, in_figures
+from rrf_design.cli.pilot import _describe_forecast, _describe_pilot, _in_figures, expected
 
 Run = Any
 
@@ -278,21 +278,21 @@ def told(**changes: Any) -> dict[str, Any]:
 
 
 def test_without_answers_nothing_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    describe_forecast(told())
+    _describe_forecast(told())
     out = capsys.readouterr().out
     assert out.startswith("Advice: a pilot could pay.")
     assert "?" in out
     assert "too few" in out
     assert "guessed" not in out
     assert "Checking everything costs 39,570.00" in " ".join(out.split())
-    describe_forecast(told(last="withheld"))
+    _describe_forecast(told(last="withheld"))
     assert "Withholding everything counts as 39,570.00" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_guess_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
     entry = {"labels": 300, "allowed_wrong": 0, "pilot_cost": 1.0, "least_cost": 2.0, "expected_cost": 3.0}
     sizes = [{**entry, "chance": 0.25}]
-    describe_forecast(told(sizes=sizes, with_random_checks=sizes, agreed_wrong=0.01, pays_up_to=0.002))
+    _describe_forecast(told(sizes=sizes, with_random_checks=sizes, agreed_wrong=0.01, pays_up_to=0.002))
     out = " ".join(capsys.readouterr().out.split())
     assert "25 %" in out
     assert "with --random-checks" in out
@@ -300,19 +300,19 @@ def test_a_guess_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
         "1.0 % of what all answers agree on is wrong (--agreed-wrong); as expected, a pilot pays up to a guess of 0.2 %"
         in out
     )
-    describe_forecast(told(sizes=sizes, agreed_wrong=0.0))
+    _describe_forecast(told(sizes=sizes, agreed_wrong=0.0))
     assert "would not pay even if none were" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_first_screen_is_for_whoever_decides(
     proven_policy: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    describe_pilot(proven_policy, quiet=True)
+    _describe_pilot(proven_policy, quiet=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == proven_policy["sentence"]
     cost = 200 * proven_policy["cost_per_item"]
     assert f"The other 200 items are expected to cost about {cost:,.2f}, against 6,000.00 for checking all." in lines
-    describe_pilot(proven_policy, budget=1.0)
+    _describe_pilot(proven_policy, budget=1.0)
     out = capsys.readouterr().out
     assert "more than the budget of 1.00" in out
     assert "with confidence 95 %):" in out
@@ -320,23 +320,23 @@ def test_the_first_screen_is_for_whoever_decides(
 
 def test_what_is_checked_at_random_is_not_delivered_without_a_person(proven_policy: dict[str, Any]) -> None:
     ladder = {**proven_policy["ladder"], "random_checks": 0.5}
-    said = in_figures({**proven_policy, "ladder": ladder, "delivered_share": 0.8, "cost_per_item": 17.5})
+    said = _in_figures({**proven_policy, "ladder": ladder, "delivered_share": 0.8, "cost_per_item": 17.5})
     assert said.startswith("On the pilot it delivers 40.0 % without a person, for 17.5 an item; a check by a person")
 
 
 def test_nobody_is_asked_where_the_rest_is_withheld(proven_policy: dict[str, Any]) -> None:
     withheld = {**proven_policy, "ladder": {**proven_policy["ladder"], "last": "withheld"}}
-    assert "person" not in in_figures(withheld)
+    assert "person" not in _in_figures(withheld)
     assert expected(withheld, None) == []
     everything = {**proven_policy, "ladder": None, "cost_per_item": 30.0}
-    assert in_figures(everything) == "A person checks every item, for 30 each."
+    assert _in_figures(everything) == "A person checks every item, for 30 each."
     assert expected(everything, None) == []
 
 
 def test_one_is_not_many(proven_policy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     measured = {**proven_policy["measured"], "disputed_gold": ["i7"]}
     leak = {"column": "c", "how": "as it is", "items": ["i1"]}
-    describe_pilot({**proven_policy, "measured": measured, "twins": ["i9"], "leaks": [leak]})
+    _describe_pilot({**proven_policy, "measured": measured, "twins": ["i9"], "leaks": [leak]})
     told = capsys.readouterr()
     assert "1 truth is disputed by strong agreement of the answers; look again at i7" in told.out
     assert "1 item outside the pilot asks what" in told.err

@@ -16,7 +16,7 @@ import pytest
 from loopback_model import largest_amount, model_server
 
 import rrf_design as rrf
-from rrf_design.cli.init import RECIPES, SITUATIONS, recipe_files, template
+from rrf_design.cli.init import RECIPES, SITUATIONS, _recipe_files, template
 from rrf_design.models import Request
 from rrf_design.models.cache import AnswerCache
 from rrf_design.models.scripted import ScriptedModel
@@ -201,7 +201,7 @@ def test_a_recipe_comes_with_a_table_and_answers(run: Run, tmp_path: Path, situa
     folder = tmp_path / "new" / "mine"
     made = run("init", situation, "-o", folder, "--json")
     assert made.code == 0
-    told = {"folder": str(folder), "files": list(recipe_files(situation)), "situation": situation}
+    told = {"folder": str(folder), "files": list(_recipe_files(situation)), "situation": situation}
     assert made.json.items() >= told.items()
     assert sorted(path.name for path in folder.iterdir()) == sorted(made.json["files"])
     assert run("compile", folder / "rrf.toml").code == 0

@@ -24,8 +24,8 @@ from rrf_design.acquisition.redaction import HIDDEN
 from rrf_design.cli import main
 from rrf_design.cli.init import template
 from rrf_design.cli.live_models import Live
-from rrf_design.cli.output import Printer, RunEvents, RunProgress
-from rrf_design.cli.report import EVERY, ended_politely, follow
+from rrf_design.cli.output import Printer, _RunEvents, _RunProgress
+from rrf_design.cli.report import EVERY, _ended_politely, follow
 from rrf_design.cli.run_results import tell_next
 from rrf_design.errors import InputError
 from rrf_design.files import from_document
@@ -97,7 +97,7 @@ class Clock:
         return self.now
 
 
-def play(progress: RunProgress, clock: Clock, items: int) -> None:
+def play(progress: _RunProgress, clock: Clock, items: int) -> None:
     for i in range(items):
         clock.now += 1.0
         progress((i + 1) / items, None, f"{i + 1} of {items} items")
@@ -105,7 +105,7 @@ def play(progress: RunProgress, clock: Clock, items: int) -> None:
 
 def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    play(RunProgress(terminal=False, clock=clock), clock, 300)
+    play(_RunProgress(terminal=False, clock=clock), clock, 300)
     seen = capsys.readouterr()
     assert seen.out == ""
     assert [line.split()[0] for line in seen.err.splitlines()] == ["60", "120", "180", "240", "300"]
@@ -113,7 +113,7 @@ def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_terminal_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
-    progress = RunProgress(terminal=True, clock=clock)
+    progress = _RunProgress(terminal=True, clock=clock)
     play(progress, clock, 20)
     progress.close()
     text = capsys.readouterr().err
@@ -123,7 +123,7 @@ def test_a_terminal_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_news_is_told_at_once_and_shows_nothing_that_rings(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = RunProgress(terminal=False, clock=Clock())
+    progress = _RunProgress(terminal=False, clock=Clock())
     progress(None, None, "  bell \x07: answered = 7  [0.5]")
     progress(None, None, "stopped: target reached")
     assert capsys.readouterr().err.splitlines() == ["  bell \ufffd: answered = 7  [0.5]", "stopped: target reached"]
@@ -131,7 +131,7 @@ def test_news_is_told_at_once_and_shows_nothing_that_rings(capsys: pytest.Captur
 
 def test_programs_get_events_every_few_seconds_and_the_last_one(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    events = RunEvents(clock=lambda: now[0])
+    events = _RunEvents(clock=lambda: now[0])
     for second in range(12):
         now[0] = float(second)
         events.event({"event": "progress", "calls": second})
@@ -287,7 +287,7 @@ def test_a_person_is_waited_for(tmp_path: Path, states: list[dict[str, Any]]) ->
 
 
 def test_sigterm_ends_it_as_ctrl_c_does() -> None:
-    with pytest.raises(KeyboardInterrupt), ended_politely():
+    with pytest.raises(KeyboardInterrupt), _ended_politely():
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

@@ -19,10 +19,10 @@ from rrf_design.acquisition.redaction import Redactor
 from rrf_design.errors import InputError
 from rrf_design.models import Attempt, Model, Outcome, Reply, Request, Retry, Usage, key
 from rrf_design.models.faults import (
+    _cleaned,
     _duration,
     allowance,
     classify,
-    cleaned,
     counted,
     message,
     public,
@@ -365,7 +365,7 @@ def test_servers_are_heard_without_secrets_or_guesses() -> None:
     assert allowance({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "6m"}) == (3, 360.0)
     assert allowance({"x-ratelimit-remaining-requests": "many", "x-ratelimit-reset-requests": "6m"}) is None
     assert allowance({"x-ratelimit-remaining-requests": "3"}) is None
-    assert cleaned({"a": ["the key k-1", 3, None]}, ("k-1",)) == {"a": ["the key [redacted]", 3, None]}
+    assert _cleaned({"a": ["the key k-1", 3, None]}, ("k-1",)) == {"a": ["the key [redacted]", 3, None]}
     assert message('{"error": {"message": "no"}}') == "no"
     assert message("<html>") == "<html>"
     assert public("https://me:pass@host:1/v1?key=1") == "https://host:1/v1"

@@ -20,7 +20,7 @@ from rrf_design.errors import InputError, Refused
 from rrf_design.models import Attempt, NotBegun, Outcome, Price, PriceTable, Request, Retry, Roster, Usage
 from rrf_design.models.base import Model
 from rrf_design.models.batches import TOKEN, BatchFault, BatchState, OpenAIBatches, faults, objects
-from rrf_design.models.pacing import AWAY, LONGEST, PATIENCE, Pace, Turn
+from rrf_design.models.pacing import AWAY, LONGEST, PATIENCE, Pace, _Turn
 from rrf_design.models.prices import CallTally, Spending, listed_price, price_of
 from rrf_design.models.roster import line_up
 from rrf_design.models.scripted import ScriptedModel
@@ -156,7 +156,7 @@ def heard(most: int = 64) -> tuple[Pace, Clock]:
     return pace, clock
 
 
-def fill(pace: Pace) -> list[Turn]:
+def fill(pace: Pace) -> list[_Turn]:
     return [pace.begin() for _ in range(pace.room)]
 
 

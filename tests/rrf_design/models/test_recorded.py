@@ -15,7 +15,7 @@ from rrf_design.acquisition import acquire
 from rrf_design.acquisition.result import answer_log
 from rrf_design.errors import InputError, RetryLater
 from rrf_design.models import Attempt, Model, Outcome, PriceTable, Request, Usage, read_records, record, write_records
-from rrf_design.models.cache import FILE, AnswerCache, default_folder, folder_of
+from rrf_design.models.cache import FILE, AnswerCache, _default_folder, folder_of
 from rrf_design.models.replay import ReplayModel
 from rrf_design.models.scripted import ScriptedModel
 
@@ -278,7 +278,7 @@ def test_a_judge_is_paid_once_for_what_it_was_shown(tmp_path: Path) -> None:
 def test_where_answers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RRF_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folder_of(None) == default_folder() == tmp_path / "rrf-design"
+    assert folder_of(None) == _default_folder() == tmp_path / "rrf-design"
     assert folder_of("off") is None
     monkeypatch.setenv("RRF_CACHE", "off")
     assert folder_of(None) is None

@@ -23,7 +23,7 @@ from rrf_design.checker.forms import written
 from rrf_design.checker.premises import rate_above
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.premise import premise_summary, with_pilot, with_pilot_of_table
+from rrf_design.promises.premise import _with_pilot_of_table, premise_summary, with_pilot
 from rrf_design.risk import (
     Among,
     AuditSequence,
@@ -120,7 +120,7 @@ def test_what_a_pilot_does_not_speak_of_is_refused(made: Any) -> None:
 
 def test_a_table_gets_a_premise_for_each_structure(made: Any) -> None:
     world, policy, _, _ = made
-    found = with_pilot_of_table(certify_dataset(world.dataset), policy)
+    found = _with_pilot_of_table(certify_dataset(world.dataset), policy)
     assert len(found.speakers) == 1
     for speaker in found.speakers:
         assert verify(speaker.result).valid
@@ -130,7 +130,7 @@ def test_a_table_gets_a_premise_for_each_structure(made: Any) -> None:
     assert told["sentence"].endswith(found.worst.result.document["pilot"]["sentence"])
     everything = {**policy, "drawn": list(world.dataset)}
     with pytest.raises(Refused, match="their truth is known"):
-        with_pilot_of_table(certify_dataset(world.dataset), everything)
+        _with_pilot_of_table(certify_dataset(world.dataset), everything)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_a_kind_of_item_is_judged_by_its_own_kind(mixed: Any, run_in: Any) -> No
     )  # a question that was not asked is not a wrong answer
     node = policy["wrong_answers"]["nodes"][2]
     assert (node["wrong"], node["bound"]) == (hand, 1.0)
-    found = with_pilot_of_table(certify_dataset(table), policy)
+    found = _with_pilot_of_table(certify_dataset(table), policy)
     told = {len(one.problem.nodes): one.result.document["pilot"] for one in found.speakers}
     assert (told[3]["more_than_k"], told[3]["bound"]) == (hand, 1.0)
     assert (told[2]["more_than_k"], told[2]["bound"]) == (0, rate_bound(60 - hand, 0, 0.95))
@@ -262,7 +262,7 @@ def test_a_kind_that_was_piloted_whole_needs_no_premise(mixed: Any, run_in: Any)
     """Its truth is known; the other kind still gets its own."""
     table, policy = run_in(mixed, 60)
     kept = [n for n in table if int(n[1:]) % 10 or n in policy["drawn"]]
-    found = with_pilot_of_table(certify_dataset(table.only(kept)), policy, whole=table)
+    found = _with_pilot_of_table(certify_dataset(table.only(kept)), policy, whole=table)
     sections = ["pilot" in one.result.document for one in found.speakers]
     assert sorted(sections) == [False, True]
     assert premise_summary(found)["more_than_k"] == 0
@@ -289,7 +289,7 @@ def test_a_pilot_of_another_table_says_nothing_about_this_one(made: Any) -> None
     with pytest.raises(Refused, match="the table has changed since the pilot"):
         with_pilot(plain, policy, recipe_digest=digest, population=Population.of(later), item=name)
     with pytest.raises(Refused, match="the table has changed since the pilot"):
-        with_pilot_of_table(certify_dataset(later), policy)
+        _with_pilot_of_table(certify_dataset(later), policy)
 
 
 @pytest.mark.parametrize(("size", "drawn"), [(12, 5), (40, 20)])

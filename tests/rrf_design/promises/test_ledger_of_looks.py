@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
-from rrf_design.checker.looks import check_looks, ledger_path
+from rrf_design.checker.looks import _ledger_path, check_looks
 from rrf_design.checker.promises import prove_policy
 from rrf_design.errors import Refused
 
@@ -85,9 +85,9 @@ def test_without_a_ledger_looks_are_as_stated(make_world: Any, monkeypatch: pyte
 def test_a_ledger_that_was_cut_off_is_read_as_far_as_it_can_be(make_world: Any) -> None:
     world = make_world(items=200, wrong=0.0)
     look(world)
-    with ledger_path().open("a") as stream:
+    with _ledger_path().open("a") as stream:
         stream.write('\n{"population": "cut o')
-    ledger_path().write_bytes(ledger_path().read_bytes() + b"\xff\n[]\n7\n")
+    _ledger_path().write_bytes(_ledger_path().read_bytes() + b"\xff\n[]\n7\n")
     assert look(world, seed=1)["looks"]["count"] == 2
 
 

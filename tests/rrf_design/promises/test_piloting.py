@@ -17,7 +17,7 @@ from rrf_design.promises._pilot_analysis import refuse_second_look, stages, why_
 from rrf_design.promises._pilot_design import Population, settings_of
 from rrf_design.promises._pilot_order import Heard
 from rrf_design.promises._play import play
-from rrf_design.promises.forecast import PromiseTest, in_words
+from rrf_design.promises.forecast import _PromiseTest, in_words
 from rrf_design.questions import dataset
 from rrf_design.risk import Among, Limit, Scope, Statement, first_look
 from rrf_design.risk.counts import BinomialTail
@@ -368,7 +368,7 @@ def test_twins_are_noticed_whatever_their_id_case_and_spacing() -> None:
     assert found.twins([2]) == []
 
 
-FRESH = PromiseTest(Statement.FRESH, 10_000, 0.95)
+FRESH = _PromiseTest(Statement.FRESH, 10_000, 0.95)
 
 
 @pytest.mark.parametrize(("kept", "risk"), [(Fraction(0), 0.05), (Fraction(1, 100), 0.05), (Fraction(3, 200), 0.025)])
@@ -412,7 +412,7 @@ def test_labels_of_a_finite_table_are_those_of_its_own_test(statement: Statement
     and 119 (fresh items) are not needed.
     """
     size, rate = 115, Fraction(1, 40)
-    test = PromiseTest(statement, size, 0.95)
+    test = _PromiseTest(statement, size, 0.95)
     labels = test.labels(kept, rate)
     assert labels is not None
     assert labels <= size
@@ -428,7 +428,7 @@ def test_labels_of_a_finite_table_are_those_of_its_own_test(statement: Statement
 
 
 def test_a_pilot_that_grows_takes_more_labels_than_one_that_does_not() -> None:
-    test = PromiseTest(Statement.FRESH, 10_000, 0.95, sequential=True)
+    test = _PromiseTest(Statement.FRESH, 10_000, 0.95, sequential=True)
     labels = test.labels(Fraction(0), Fraction(1, 20))
     assert labels == first_look(0.05, 0.95) > 59
     assert test.best(labels) <= 0.05 < test.best(labels - 1)

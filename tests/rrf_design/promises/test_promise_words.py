@@ -30,7 +30,7 @@ from rrf_design.checker.tails import PromiseScope
 from rrf_design.errors import Refused
 from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot, prove_audit, prove_policy
 from rrf_design.promises.buying import NOTHING
-from rrf_design.promises.forecast import GUESSES, NO_PILOT, least_pilot
+from rrf_design.promises.forecast import GUESSES, NO_PILOT, _least_pilot
 from rrf_design.risk import Among, Limit, Scope, Statement, least_labels, passing_count
 from rrf_design.risk import Scope as Sized
 from rrf_design.risk.forecasts import AGREED_WRONG
@@ -361,7 +361,7 @@ def test_without_answers_there_are_bounds_only_until_somebody_guesses(make_world
 @pytest.mark.parametrize("statement", [Statement.POLICY, Statement.FILE])
 def test_the_least_pilot_is_that_of_the_statement(statement: Statement) -> None:
     settings = PilotSettings(100, 0.05, statement=statement)
-    least = least_pilot(settings, 300)
+    least = _least_pilot(settings, 300)
     assert least < least_labels(0.05, 0.95)
     limit, level = Limit.of(0.05, among=Among.ALL), Fraction(1, 20)
     assert [passing_count(limit, Scope(statement, n, 300), level) >= 0 for n in (least - 1, least)] == [False, True]

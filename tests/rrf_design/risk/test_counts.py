@@ -30,10 +30,10 @@ from rrf_design.risk.counts import (
     CertainTail,
     HypergeometricTail,
     LargestTail,
-    binomial_at_most,
+    _binomial_at_most,
+    _hypergeometric_at_most,
+    _rate_refuted,
     guard,
-    hypergeometric_at_most,
-    rate_refuted,
 )
 
 
@@ -128,7 +128,7 @@ def test_floats_decide_nothing_that_their_errors_could_turn_round(seen: int) -> 
     tail = HypergeometricTail(10**9, 10**7, 10**6, seen)
     for part in (-5, -3, -2, 2, 3, 5):
         level = Fraction(tail.value) * (1 + Fraction(part, 10**6))
-        assert tail.at_most(level) == hypergeometric_at_most(10**9, 10**7, 10**6, seen, level)
+        assert tail.at_most(level) == _hypergeometric_at_most(10**9, 10**7, 10**6, seen, level)
     assert guard(10**9) == 100 * GUARD == 100 * guard(10**7)
 
 
@@ -209,12 +209,12 @@ def test_levels_beside_the_tail(seed: int) -> None:
     n = draw.randrange(1, 60)
     x, rate = draw.randrange(n), Fraction(draw.randrange(1, 99), 100)
     p = binomial(n, rate, x)
-    assert [binomial_at_most(n, rate, x, p * (1 + d)) for d in (CLOSE, -CLOSE, Fraction(0))] == [True, False, None]
+    assert [_binomial_at_most(n, rate, x, p * (1 + d)) for d in (CLOSE, -CLOSE, Fraction(0))] == [True, False, None]
     size = draw.randrange(2, 80)
     wrong, m = draw.randrange(size + 1), draw.randrange(1, size + 1)
     seen = draw.randrange(m + 1)
     q = hypergeometric(size, wrong, m, seen)
-    found = [hypergeometric_at_most(size, wrong, m, seen, q * (1 + d)) for d in (CLOSE, -CLOSE)]
+    found = [_hypergeometric_at_most(size, wrong, m, seen, q * (1 + d)) for d in (CLOSE, -CLOSE)]
     assert found == ([True, False] if max(0, m - size + wrong) <= seen < min(m, wrong) else [None, None])
 
 
@@ -233,9 +233,9 @@ def test_a_tail_just_beside_its_level_is_told_at_once() -> None:
 def test_the_bound_of_a_rate_is_proven(items: int, wrong: int) -> None:
     sure = Fraction(19, 20)
     bound = rate_bound(items, wrong, 0.95)
-    assert rate_refuted(items, wrong, Fraction(bound), sure)
-    assert bound == 1.0 or not rate_refuted(items, wrong, Fraction(bound * (1 - 1e-12)), sure)
-    assert not rate_refuted(items, wrong, Fraction(0), sure)
+    assert _rate_refuted(items, wrong, Fraction(bound), sure)
+    assert bound == 1.0 or not _rate_refuted(items, wrong, Fraction(bound * (1 - 1e-12)), sure)
+    assert not _rate_refuted(items, wrong, Fraction(0), sure)
 
 
 def plain_martingale(population: int, truth: int, draws: list[bool], prior: tuple[float, float]) -> float:

@@ -16,7 +16,7 @@ from mapie.risk_control.fwer_control import control_fwer
 
 from rrf_design.errors import InputError
 from rrf_design.risk import Among, Limit, Scope, Statement, Stream, fixed_sequence, holm
-from rrf_design.risk.policies import check_streams, decide
+from rrf_design.risk.policies import _check_streams, decide
 from rrf_design.risk.statements import ClaimAndGate
 from rrf_design.risk.statements import evidence as evidence_of
 
@@ -229,4 +229,4 @@ def test_what_is_in_no_stream_is_never_proven() -> None:
 )
 def test_bad_streams_are_one_line(streams: tuple[Stream, ...], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        check_streams(streams, ["a", "b"])
+        _check_streams(streams, ["a", "b"])

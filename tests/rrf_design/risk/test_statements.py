@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.forecast import guessed_answers
+from rrf_design.promises.forecast import _guessed_answers
 from rrf_design.risk import (
     Among,
     Gate,
@@ -25,7 +25,7 @@ from rrf_design.risk import (
 )
 from rrf_design.risk.arguments import choice, share, whole
 from rrf_design.risk.counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, PValue
-from rrf_design.risk.statements import UnknownSize, evidence, forbidden_counts, tails, together, worst_tails
+from rrf_design.risk.statements import _forbidden_counts, _UnknownSize, _worst_tails, evidence, tails, together
 
 ALPHA = Fraction(1, 10)
 
@@ -308,7 +308,7 @@ def test_the_first_look_is_where_a_proof_begins_to_be_possible(risk: float, leas
 
 @pytest.mark.parametrize("accuracy", [0.6, 0.9, 0.99])
 def test_right_as_often_as_guessed_and_wrong_together(accuracy: float) -> None:
-    codes, gold = guessed_answers(accuracy, 6, items=20_000)
+    codes, gold = _guessed_answers(accuracy, 6, items=20_000)
     right = codes == gold[:, None]
     assert right.mean() == pytest.approx(accuracy, abs=0.01)
     both = (~right[:, 0] & ~right[:, 1]).mean()
@@ -317,11 +317,11 @@ def test_right_as_often_as_guessed_and_wrong_together(accuracy: float) -> None:
 
 
 def test_the_same_each_time_and_bad_guesses_are_one_line() -> None:
-    assert (guessed_answers(0.8, 3)[0] == guessed_answers(0.8, 3)[0]).all()
+    assert (_guessed_answers(0.8, 3)[0] == _guessed_answers(0.8, 3)[0]).all()
     with pytest.raises(InputError, match=r"accuracy is 1\.5"):
-        guessed_answers(1.5, 3)
+        _guessed_answers(1.5, 3)
     with pytest.raises(InputError, match="nodes is 0"):
-        guessed_answers(0.5, 0)
+        _guessed_answers(0.5, 0)
 
 
 @pytest.mark.parametrize("value", [0.95, np.float64(0.95), Decimal("0.95"), Fraction(19, 20)])
@@ -367,7 +367,7 @@ def every_tail(rate: Fraction, drawn: int, seen: int, *, most: int, extra: int) 
 
 
 def worst_tail(rate: Fraction, drawn: int, seen: int, *, most: int, extra: int) -> PValue:
-    return worst_tails(rate, [UnknownSize(drawn, seen, most, extra)])[0]
+    return _worst_tails(rate, [_UnknownSize(drawn, seen, most, extra)])[0]
 
 
 @pytest.mark.parametrize("rate", ["0.01", "0.05", "0.2", "1/3", "0.7"])
@@ -406,7 +406,7 @@ def test_many_tails_are_single_ones() -> None:
 
 
 def test_far_counts_come_in_short_blocks() -> None:
-    starts, ends = forbidden_counts(50_000)
+    starts, ends = _forbidden_counts(50_000)
     assert starts[0] == 1
     assert ends[-1] == 50_000
     assert (starts[1:] == ends[:-1] + 1).all()
@@ -420,7 +420,7 @@ def test_many_at_once_are_the_same_as_one_after_the_other() -> None:
     for _ in range(60):
         drawn = int(rng.integers(10, 200))
         seen = int(rng.integers(0, drawn // 2))
-        asked.append(UnknownSize(drawn, seen, 1500 + drawn, int(rng.choice([0, seen, 3]))))
-    found = worst_tails(rate, [*asked, *asked])
-    assert found[: len(asked)] == found[len(asked) :] == [worst_tails(rate, [one])[0] for one in asked]
+        asked.append(_UnknownSize(drawn, seen, 1500 + drawn, int(rng.choice([0, seen, 3]))))
+    found = _worst_tails(rate, [*asked, *asked])
+    assert found[: len(asked)] == found[len(asked) :] == [_worst_tails(rate, [one])[0] for one in asked]
     assert any(isinstance(one, CertainTail) for one in found)
