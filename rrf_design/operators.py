@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
@@ -223,7 +223,9 @@ class Operator:
             part = vector[self.node_offsets[index] : self.node_offsets[index + 1]]
             factor = self.fiber_factors.get(self.node_ids[index])
             if factor is not None:
-                part = linalg.solve_triangular(factor.T, part, lower=False)
+                from scipy.linalg import solve_triangular
+
+                part = solve_triangular(factor.T, part, lower=False)
             result[self.node_ids[index]] = tuple(float(x) for x in part)
         return result
 
@@ -328,7 +330,9 @@ def _fiber_factors(nodes: tuple[Node, ...]) -> dict[str, Array]:
 
 
 def _inverse(factor: Array) -> Array:
-    return np.asarray(linalg.solve_triangular(factor, np.eye(len(factor)), lower=True))
+    from scipy.linalg import solve_triangular
+
+    return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True))
 
 
 def _block_diagonal(parts: Mapping[int, Array], size: int) -> sparse.csr_array:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from solvers._all_supports import small_margin
 from solvers._exact import smallest_singular_pair, witness_of
@@ -379,7 +378,7 @@ def gauge_directions(D: Any, groups: Any = None, *, tolerance: float = 1e-10) ->
         if block.shape[0] == 0:
             local = np.eye(block.shape[1])
         else:
-            _, values, right = linalg.svd(block, full_matrices=block.shape[0] < block.shape[1])
+            _, values, right = np.linalg.svd(block, full_matrices=block.shape[0] < block.shape[1])
             rank = int((values > tolerance * max(scale, 1e-300)).sum())
             local = right[rank:].T
         basis = np.zeros((len(field.groups.order), local.shape[1]))

@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb, ctx, fmpq, fmpz_mat
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # imported where it is used: most questions need no exact arithmetic
+    from flint import arb, fmpq
 
 PRECISIONS = (160, 640)
 RATIONAL_ORDER = 40
@@ -39,12 +41,16 @@ class ProofOutcome(StrEnum):
 
 
 def rational(value: float) -> fmpq:
+    from flint import fmpq
+
     numerator, denominator = float(value).as_integer_ratio()
     return fmpq(numerator, denominator)
 
 
 def _exact_gram(columns: NDArray[np.float64]) -> list[list[fmpq]]:
     """CᵀC of a dense matrix, exactly."""
+    from flint import fmpq, fmpz_mat
+
     numbers, exponent = _whole_numbers(columns.ravel())
     whole = fmpz_mat(*columns.shape, numbers)
     gram, unit, order = whole.transpose() * whole, 1 << (2 * exponent), columns.shape[1]
@@ -56,6 +62,8 @@ def definiteness(columns: NDArray[np.float64], *, floor: float, radii: tuple[flo
 
     UNDECIDED for more columns than can be settled in time.
     """
+    from flint import arb, fmpq
+
     if columns.shape[1] > MOST_COLUMNS:
         return ProofOutcome.UNDECIDED
     squares = sum((rational(x) * rational(x) for x in radii), fmpq(0))
@@ -68,6 +76,8 @@ def dominated(matrix: list[list[float]], level: float) -> bool:
 
     No for what is no symmetric matrix, or too large to settle.
     """
+    from flint import arb
+
     order = len(matrix)
     if order > MOST_COLUMNS or any(len(row) != order for row in matrix):
         return False
@@ -81,6 +91,8 @@ def _settled(matrix: list[list[fmpq]], shift: Callable[[], arb], exactly: fmpq |
     """Is M − shift·I positive semidefinite? In balls; where these are too wide, in rationals, if
     the shift is one.
     """
+    from flint import arb, ctx, fmpq
+
     for precision in PRECISIONS:
         with ctx.workprec(precision):
             outcome = eliminated(_lowered(matrix, arb, shift()), exact=False)
@@ -146,6 +158,8 @@ def dependent(columns: NDArray[np.float64]) -> bool:
 
     Exact rank; False where there are too many.
     """
+    from flint import fmpz_mat
+
     order = columns.shape[1]
     if order > RATIONAL_ORDER or len(columns) > MOST_ROWS:
         return False

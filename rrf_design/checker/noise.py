@@ -24,14 +24,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb, ctx, fmpq
 
 from rrf_design.checker.exact import float_down, float_up, rational, sqrt_up
 from rrf_design.checker.record import OperatorRecord
 from rrf_design.errors import InputError, Refused
+
+if TYPE_CHECKING:
+    from flint import arb
 
 PRECISION = 200
 
@@ -109,6 +111,8 @@ def radius(kind: NoiseKind, *, sigma: float, rows: int, confidence: float) -> fl
 
 def covers(kind: NoiseKind, *, epsilon: float, sigma: float, rows: int, confidence: float) -> bool:
     """Is P(‖ξ‖ ≤ epsilon) ≥ confidence certain for this noise?"""
+    from flint import arb, ctx
+
     if sigma == 0.0 or rows == 0:
         return epsilon >= 0.0
     with ctx.workprec(PRECISION):
@@ -120,6 +124,8 @@ def covers(kind: NoiseKind, *, epsilon: float, sigma: float, rows: int, confiden
 
 
 def _formula(kind: NoiseKind, sigma: float, rows: int, confidence: float) -> arb:
+    from flint import arb, ctx, fmpq
+
     with ctx.workprec(PRECISION):
         t = -(arb(fmpq(1) - rational(confidence)).log())
         m = arb(rows)
@@ -151,6 +157,8 @@ def scattered(squares: arb, norm2: arb, confidence: float) -> arb:
     ‖An‖ is ‖A‖-Lipschitz in n and has mean at most ‖A‖_F; two such statements together have the
     confidence.
     """
+    from flint import arb, fmpq
+
     t = -((arb(fmpq(1) - rational(confidence)) / 2).log())
     return squares.sqrt() + (2 * t * norm2).sqrt()
 
@@ -160,6 +168,8 @@ def covers_answers(claim: AnswerNoise, columns: Callable[[str], Any], delivered:
 
     `columns` gives the columns of B of a node, as a sparse matrix.
     """
+    from flint import arb, ctx, fmpq
+
     with ctx.workprec(PRECISION):
         total, tallest, rows = fmpq(0), fmpq(0), dict[int, fmpq]()
         own, widest = fmpq(0), fmpq(0)
@@ -210,6 +220,8 @@ def inflation(*, rows: int, repeats: int, confidence: float) -> float:
 
 def covers_estimate(factor: float, *, rows: int, repeats: int, confidence: float) -> bool:
     """Is that factor large enough, for certain?"""
+    from flint import arb, ctx, fmpq
+
     with ctx.workprec(PRECISION):
         degrees, missed = arb(repeats - 1), arb(fmpq(1) - rational(confidence))
         if repeats < 2 or factor < 1.0:

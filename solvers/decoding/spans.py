@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg.blas import dsyrk
 
 from solvers._gram import NodeColumns
 
@@ -96,6 +95,8 @@ class Spans:
         """
         n, d = self.nodes, self.width
         if self.dense:
+            from scipy.linalg.blas import dsyrk
+
             gram = dsyrk(1.0, (self.basis if self.factors is None else self.basis * self.factors).T, lower=1).T
             if d > 1:
                 gram = np.ascontiguousarray(gram.reshape(n, d, n, d).transpose(0, 2, 1, 3))
