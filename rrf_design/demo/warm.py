@@ -23,8 +23,10 @@ def use_everything() -> None:
     The six all touch each other; a chain is verified along its edges, by another kernel.
     """
     from rrf_design.certificates import certify, verify
+    from rrf_design.checker.kernel import all_compiled as checker_compiled
     from rrf_design.problem import Problem
     from rrf_design.repairing import repair
+    from solvers.kernels.kernel import all_compiled as solvers_compiled
 
     names = "abcdef"
     pairs = [(x, y) for i, x in enumerate(names) for y in names[:i]]
@@ -35,15 +37,16 @@ def use_everything() -> None:
         relations=[{"id": x + y, "tail": x, "head": y} for x, y in pairs],
         anchors=[{"id": "check", "node": "a", "value": 42.0}],
     )
-    verify(certify(problem))
     chain = Problem(
         nodes=[{"id": str(i)} for i in range(30)],
         relations=[{"id": f"r{i}", "tail": str(i), "head": str(i + 1)} for i in range(29)],
         anchors=[{"id": f"a{i}", "node": str(i)} for i in range(30)],
     )
-    for k in (1, 4):  # large supports have a search of their own
-        verify(certify(chain, k=k, budgets=[]))
-    repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
+    with solvers_compiled(), checker_compiled():
+        verify(certify(problem))
+        for k in (1, 4):  # large supports have a search of their own
+            verify(certify(chain, k=k, budgets=[]))
+        repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
 
 
 if __name__ == "__main__":

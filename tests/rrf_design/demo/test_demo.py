@@ -96,5 +96,5 @@ def test_the_kernels_of_verifier_and_decoder_are_met() -> None:
     from rrf_design.checker import _enumeration as enumeration
     from solvers.kernels import support_pairs
 
-    assert enumeration.walk.signatures
-    assert support_pairs.scan_pairs.signatures
+    assert enumeration.walk.dispatcher.signatures
+    assert support_pairs.scan_pairs.dispatcher.signatures
