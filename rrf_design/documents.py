@@ -18,7 +18,7 @@ import re
 import secrets
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 from xml.etree import ElementTree
 
 from rrf_design.errors import InputError
-from rrf_design.texts import json_text, sheet_text, showable, whole
+from rrf_design.texts import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,23 +198,6 @@ def read(path: str | os.PathLike[str], *, what: str = "document") -> Any:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file whole or not at all; nothing is left behind when it fails."""
     write_bytes(path, whole(text).encode())
-
-
-def write_rows(
-    path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]], columns: Collection[str], *, words: Collection[str]
-) -> None:
-    """Rows for people to fill in: JSON lines or CSV, by the ending. `words` are columns with the
-    words of others, which are no formulas in a spreadsheet.
-    """
-    if Path(path).suffix.lower() == ".jsonl":
-        write_text(path, "".join(json_text(row) + "\n" for row in rows))
-        return
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n", restval="")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({**row, **{key: sheet_text(showable(str(row[key]))) for key in words if key in row}})
-    write_text(path, text.getvalue())
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[1]
@@ -36,7 +37,6 @@ def test_a_class_name_is_defined_once() -> None:
 def test_public_functions_are_functions_whatever_modules_are_called() -> None:
     """The names that scripts rely on, after everything that could hide them was imported."""
     import inspect
-    from importlib import import_module
 
     import rrf_design as rrf
     import solvers
@@ -60,3 +60,15 @@ def test_the_files_that_dependencies_are_for_exist() -> None:
     assert len(named) > 10
     missing = [name for name in named if not any((HOUSE / root / name).exists() for root in ("", "rrf_design"))]
     assert missing == []
+
+
+def test_no_module_takes_the_place_of_a_name_that_a_package_gives_out() -> None:
+    """A module that is imported hides the name that its package would import when it is used."""
+    for package in ("rrf_design", "rrf_design.promises", "rrf_design.certificates"):
+        folder = HOUSE.joinpath(*package.split("."))
+        modules = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/*.py")}
+        homes = import_module(package)._HOME
+        for home, names in homes.items():
+            for name in set(names.split()) & modules:
+                assert home == f"{package}.{name}", name
+                assert not hasattr(import_module(home), name), name

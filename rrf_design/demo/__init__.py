@@ -1,5 +1,5 @@
 """Sums, products, capitals and a small program, each asked in four wordings, with two more and a
-check for sale; and what a run over them got right.
+check for sale; and what a run over them got right. Then a table of capitals to hand over.
 
 Numbers come from a seeded generator, not from what the model happens to know. The truth is used in
 two places only: inside an anchor, which the run has to buy, and after the run, to judge it. The
@@ -10,10 +10,12 @@ it would be a bug, not bad luck.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +81,45 @@ _PLACES: Mapping[str, Sequence[str]] = {
 """The capital first, then the cities that are often taken for it."""
 _INPUTS = ([2], [3], [7])
 _PROGRAMS = (("n squared", (4, 9, 49)), ("n plus one", (3, 4, 8)))
+
+
+CAPITALS = {
+    **{"Australia": "Canberra", "Austria": "Vienna", "Belgium": "Brussels", "Brazil": "Brasilia"},
+    **{"Bulgaria": "Sofia", "Canada": "Ottawa", "Chile": "Santiago", "China": "Beijing"},
+    **{"Croatia": "Zagreb", "Cuba": "Havana", "Denmark": "Copenhagen", "Egypt": "Cairo"},
+    **{"Finland": "Helsinki", "France": "Paris", "Germany": "Berlin", "Greece": "Athens"},
+    **{"Hungary": "Budapest", "Indonesia": "Jakarta", "Iran": "Tehran", "Iraq": "Baghdad"},
+    **{"Ireland": "Dublin", "Italy": "Rome", "Japan": "Tokyo", "Kenya": "Nairobi"},
+    **{"Latvia": "Riga", "Lithuania": "Vilnius", "Netherlands": "Amsterdam", "Norway": "Oslo"},
+    **{"Peru": "Lima", "Poland": "Warsaw", "Portugal": "Lisbon", "Romania": "Bucharest"},
+    **{"Russia": "Moscow", "Spain": "Madrid", "Sweden": "Stockholm", "Switzerland": "Bern"},
+    **{"Thailand": "Bangkok", "Turkey": "Ankara", "Vietnam": "Hanoi", "Uruguay": "Montevideo"},
+}
+"""The table that is handed over, and the atlas that people look into."""
+_TAKEN_FOR = ("Sydney", "Rio", "Toronto", "Shanghai", "Milan", "Barcelona", "Zurich", "Geneva", "Istanbul", "Saigon")
+"""Cities that are no capital and often taken for one."""
+_CAPITAL_ASKS = (
+    ("asked", "What is the capital of {{ country }}?"),
+    ("city", "{{ country }}: which city is its capital? Answer with the city only."),
+    ("named", "Which city is the capital of {{ country }}?"),
+)
+
+
+def write_capitals(folder: Path) -> Path:
+    """The table of capitals and its recipe, in files; the recipe's path."""
+    rows = "".join(f"{country},{capital}\n" for country, capital in CAPITALS.items())
+    (folder / "capitals.csv").write_text(f"country,capital\n{rows}", encoding="utf-8")
+    lines = ["[data]", 'table = "capitals.csv"', 'id = "country"', 'gold = "capital"', ""]
+    lines += ["[answer]", 'of = "asked"', "k = 1", f"choices = {json.dumps([*CAPITALS.values(), *_TAKEN_FOR])}", ""]
+    for name, prompt in _CAPITAL_ASKS:
+        lines += ["[[ask]]", f'id = "{name}"', f'prompt = "{prompt}"', "max_tokens = 12", "cost = 1.0"]
+        lines += [*(['like = "asked"'] if name != "asked" else []), ""]
+    person = 'by = { person = "What is the capital of {{ country }}?" }'
+    lines += ["[[check]]", 'id = "atlas"', 'of = "asked"', person, "cost = 10.0", ""]
+    lines += ["[promise]", "risk = 0.1", "confidence = 0.95", ""]
+    path = folder / "rrf.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ Codes = NDArray[np.int64]
 Event = Mapping[str, Any]
 """{"batch": places, "picks": codes}, {"freeze": …} or {"labels": {place: codes that are right, or
 None where nobody can tell}}."""
-PROBED = 0.02
+PROBED = 0.01
 """So many of the rows are peeled in any case, where answers differ: agreement may mislead, and
 nothing but labels tells.
 """

@@ -13,12 +13,13 @@ are one look.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrf_design._shown import ShownRows
 from rrf_design.arguments import share_number
 from rrf_design.checker.delivery import (
     RIGHT,
@@ -76,8 +77,8 @@ class Look:
         return found if self.answers is None else {**found, "answers": dict(self.answers)}
 
 
-@dataclass(frozen=True, slots=True)
-class TestedDelivery:
+@dataclass(frozen=True, slots=True, repr=False)
+class TestedDelivery(ShownRows):
     """A table handed over, and what is proven of it."""
 
     __test__ = False
@@ -132,6 +133,16 @@ class TestedDelivery:
             "withheld": len(self.document["withheld"]),
             "sentence": self.sentence,
         }
+
+    def _line(self) -> str:
+        return self.sentence
+
+    def _records(self) -> Iterable[Mapping[str, Any]]:
+        return self.delivery._records()
+
+    def plot(self, axes: Any = None) -> Any:
+        """How many rows have each verdict, on matplotlib axes."""
+        return self.delivery.plot(axes)
 
     def to_frame(self) -> Any:
         """The delivered table as a data frame."""

@@ -12,7 +12,7 @@ from rrf_design.reporting._charts import Bar, bar_chart
 from rrf_design.reporting._fieldview import FieldView
 from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting._sentences import MEANINGS, said
-from rrf_design.reporting.delivery import vector
+from rrf_design.reporting.delivery import Choices, choices_of, vector
 from rrf_design.reporting.designs import facts_of, gamma
 from rrf_design.reporting.pages import (
     SIGNS,
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 def repair_page(source: PageSource) -> PageParts:
     """The page of a repair document; with its problem, the field is drawn too."""
     data, problem = source.data, source.problem
-    parts = [section("Which answers were wrong, and what they became", answers(data))]
+    parts = [section("Which answers were wrong, and what they became", answers(data, problem=problem))]
     if problem is not None:
         parts.append(section("The field", draw_field(repaired_view(problem, data))))
     if data.get("alternatives") or data.get("indistinguishable"):
-        parts.append(section("What else would explain the data", *_ambiguity(data)))
+        parts.append(section("What else would explain the data", *_ambiguity(data, choices_of(problem))))
     parts.append(_residuals(data))
     name = problem.name if problem is not None else "responses"
     facts = [("digest of the problem (SHA-256)", str(data.get("problem", "not said")))]
@@ -78,10 +78,13 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
     ]
 
 
-def answers(data: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> Markup:
+def answers(
+    data: Mapping[str, Any], read: Mapping[str, Any] | None = None, *, problem: Problem | None = None
+) -> Markup:
     """Node by node: the answer as given (`read`, or else what the repair says of it), what it
-    became, and in a word how it was.
+    became, and in a word how it was. With its problem choices are words.
     """
+    choices = choices_of(problem)
     wrong, erased = set(data["support"]), data.get("erased", {})
     rows: list[Sequence[Child]] = []
     order = sorted(data["repaired"], key=lambda name: (name not in wrong, name not in erased))
@@ -90,14 +93,15 @@ def answers(data: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> M
         off = data.get("error", {}).get(name)
         given = erased.get(name, "")
         if read is not None and name in read:
-            given = vector(read[name])
+            given = vector(read[name], choices.get(name))
         elif name not in erased and value is not None:
-            given = vector([v + o for v, o in zip(value, off, strict=True)] if off is not None else value)
+            was = [v + o for v, o in zip(value, off, strict=True)] if off is not None else value
+            given = vector(was, choices.get(name))
         word = "wrong" if name in wrong else "no answer" if name in erased else "kept" if value is not None else "open"
-        became = "not determined" if value is None else vector(value)
+        became = "not determined" if value is None else vector(value, choices.get(name))
         within = (data.get("bounds") or {}).get(name)
         near = "" if within is None or value is None else f"±{at_most(float(within), 4)}"
-        rows.append([name, given, became, near, "" if off is None else vector(off), word])
+        rows.append([name, given, became, near, "" if off is None or name in choices else vector(off), word])
     names = ("node", "answer", "becomes", "within", "was off by", "so it was")
     return listing(rows, *(Column(name, itemgetter(i)) for i, name in enumerate(names)), filled=True)
 
@@ -106,17 +110,19 @@ def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
     """The field with its wrong answers crossed out and the witness of what the design sees
     least.
     """
-    remarks = {}
+    remarks, choices = {}, choices_of(problem)
     for name, off in data.get("error", {}).items():
         value = data["repaired"].get(name)
-        remarks[name] = f"off by {vector(off)}" + ("" if value is None else f", becomes {vector(value)}")
+        words = [] if name in choices else [f"off by {vector(off)}"]
+        words += [] if value is None else [f"becomes {vector(value, choices.get(name))}"]
+        remarks[name] = ", ".join(words)
     known = set(problem.node_by_id)
     witness = {name: part for name, part in data.get("witness", {}).items() if name in known}
     selected = [name for name in data.get("selected", []) if name in known or name in problem.block_by_id]
     return FieldView(problem, selected, witness, {n for n in data["support"] if n in known}, remarks)
 
 
-def _ambiguity(data: Mapping[str, Any]) -> list[Child]:
+def _ambiguity(data: Mapping[str, Any], choices: Choices) -> list[Child]:
     content: list[Child] = []
     if data.get("indistinguishable"):
         names = ", ".join(data["indistinguishable"][:20])
@@ -126,7 +132,7 @@ def _ambiguity(data: Mapping[str, Any]) -> list[Child]:
 
     def becomes(other: Mapping[str, Any], name: str) -> str:
         value = other["repaired"].get(name)
-        return f"{name}: {'not determined' if value is None else vector(value)}"
+        return f"{name}: {'not determined' if value is None else vector(value, choices.get(name))}"
 
     if data.get("alternatives"):
         made = listing(

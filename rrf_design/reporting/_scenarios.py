@@ -1,13 +1,16 @@
 """The page of a scenario: what was expected, what came, its figures and its tables.
 
 Figures lie beside the document as SVG files. They enter the page as images, in which no script
-runs, whoever wrote them.
+runs, whoever wrote them. Results that were kept without their pictures are shown without them.
 """
 
 from __future__ import annotations
 
 import base64
 import csv
+import gzip
+import io
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,15 +53,15 @@ def scenario_page(source: PageSource) -> PageParts:
         )
     ]
     folder = source.path.parent if source.path is not None else None
-    answer, figures = str(data.get("answer", "")), list(data.get("figures", []))
+    answer, figures = str(data.get("answer", "")), _drawn(folder, data.get("figures", []))
     opening = []
     if answer:
         opening.append(tag("p", tag("strong", answer)))
-        if folder is not None and figures:
-            opening.append(_figure(folder, figures.pop(0)))
-    if folder is not None and figures:
+        if figures:
+            opening.append(figures.pop(0))
+    if figures:
         numbers = _numbers(data.get("tables", []), first=len(parts) + 2)
-        parts.append(section("Figures", [_figure(folder, item) for item in figures], numbers))
+        parts.append(section("Figures", figures, numbers))
     if folder is not None:
         parts += [
             section(str(item["name"]), prose(str(item.get("caption", ""))), _table(folder, item))
@@ -123,22 +126,31 @@ def _inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _figure(folder: Path, item: Mapping[str, Any]) -> Markup:
-    path = _inside(folder, f"{item['name']}.svg")
-    caption = str(item.get("caption", ""))
-    if not path.is_file():
-        return prose(f"The figure {item['name']} is missing.")
+def _drawn(folder: Path | None, figures: Sequence[Mapping[str, Any]]) -> list[Markup]:
+    """The pictures that are there."""
+    if folder is None:
+        return []
+    named = [(_inside(folder, f"{item['name']}.svg"), str(item.get("caption", ""))) for item in figures]
+    return [_figure(path, caption) for path, caption in named if path.is_file()]
+
+
+def _figure(path: Path, caption: str) -> Markup:
     encoded = base64.b64encode(path.read_bytes()).decode()
     image = tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=caption)
     return tag("figure", tag("div", image, class_="drawing"), tag("figcaption", caption), class_="figure")
 
 
 def _table(folder: Path, item: Mapping[str, Any]) -> Markup:
-    path = _inside(folder, f"{item['name']}.csv")
-    if not path.is_file():
+    places = [_inside(folder, f"{item['name']}{ending}") for ending in (".csv.gz", ".csv")]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
         return prose(f"The table {item['name']} is missing.")
-    with path.open(newline="", encoding="utf-8") as stream:
-        head, *rows = list(csv.reader(stream)) or [[]]
+    try:
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise InputError(f"{path}: can't be read ({error})") from None
+    head, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
     numeric = [i for i in range(len(head)) if rows and all(_number(row[i]) is not None or row[i] == "" for row in rows)]
     shown = [[_cell(cell) for cell in row] for row in rows[: item.get("shown", 60)]]
     left = len(rows) - len(shown)

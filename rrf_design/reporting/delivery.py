@@ -53,6 +53,7 @@ from rrf_design.verdict import Verdict, table_sentence
 
 if TYPE_CHECKING:
     from rrf_design.checker.delivery import ProvenDelivery
+    from rrf_design.problem import Problem
     from rrf_design.reporting.documents import PageSource
 
 FIRST = 50
@@ -207,8 +208,14 @@ SIGNIFICANT = 5
 Detail = dict[str, Any]
 
 
-def run_delivery(data: Mapping[str, Any], answers: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The items of a run; `answers` are its recorded ones, where they are at hand."""
+def run_delivery(
+    data: Mapping[str, Any],
+    answers: Iterable[Mapping[str, Any]] = (),
+    problems: Mapping[str, Problem] | None = None,
+) -> dict[str, Any]:
+    """The items of a run; `answers` are its recorded ones and `problems` those of its items, where
+    they are at hand: choices are words then.
+    """
     bought: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for purchase in data["purchases"]:
         bought[str(purchase["item"])].append(purchase)
@@ -221,8 +228,10 @@ def run_delivery(data: Mapping[str, Any], answers: Iterable[Mapping[str, Any]] =
         repair = item.get("repair") or {}
         cost = sum(float(purchase["price"]) for purchase in bought[name])
         reason = str(repair.get("reason") or item.get("detail") or "")
-        rows.append([name or str(item["name"]), *_outcome(item, repair), cost, str(item["stopped_because"]), reason])
-        details.append(_item_details(item, bought[name], said[name]))
+        choices = choices_of((problems or {}).get(name))
+        outcome = _outcome(item, repair, choices)
+        rows.append([name or str(item["name"]), *outcome, cost, str(item["stopped_because"]), reason])
+        details.append(_item_details(item, bought[name], said[name], choices))
     columns = ["item", "verdict", "values", "wrong", "bound", "certified margin", "cost", "stopped because", "reason"]
     content = {"head": run_head(data), "columns": columns, "rows": rows, "details": details}
     return sealed("rrf-item-table", content)
@@ -252,8 +261,8 @@ def _batch_delivery(data: Mapping[str, Any], *, title: str = "Repair of many fie
     rows, details = [], []
     for entry in data["items"]:
         item = {**entry, "gamma_lower": entry.get("gamma_lower"), "repair": entry}
-        rows.append([str(entry["field"]), *_outcome(item, entry), str(entry.get("reason") or "")])
-        details.append([_reasons(item), _answers(item, {})])
+        rows.append([str(entry["field"]), *_outcome(item, entry, {}), str(entry.get("reason") or "")])
+        details.append([_reasons(item), _answers(item, {}, {})])
     columns = ["field", "verdict", "values", "wrong", "bound", "certified margin", "reason"]
     premise = common(
         [str(entry.get("assumes", "")) for entry in data["items"] if Verdict(entry["verdict"]) is Verdict.CONSISTENT]
@@ -339,10 +348,14 @@ def _delivered_reasons(item: Mapping[str, Any]) -> Detail:
     return {"heading": "Why", "columns": ["", ""], "rows": [row for row in rows if row[1]]}
 
 
-def _outcome(item: Mapping[str, Any], repair: Mapping[str, Any]) -> list[Any]:
+def _outcome(item: Mapping[str, Any], repair: Mapping[str, Any], choices: Choices) -> list[Any]:
     """Verdict, values, what is wrong, bound, margin."""
     values = repair.get("repaired") or {}
-    shown = "; ".join(f"{name} {vector(value)}" for name, value in list(values.items())[:SHOWN] if value is not None)
+    shown = "; ".join(
+        f"{name} {vector(value, choices.get(name))}"
+        for name, value in list(values.items())[:SHOWN]
+        if value is not None
+    )
     bounds = [float(bound) for bound in (repair.get("bounds") or {}).values()]
     return [
         str(item["verdict"]),
@@ -354,12 +367,15 @@ def _outcome(item: Mapping[str, Any], repair: Mapping[str, Any]) -> list[Any]:
 
 
 def _item_details(
-    item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]], answers: Mapping[str, Mapping[str, Any]]
+    item: Mapping[str, Any],
+    bought: Sequence[Mapping[str, Any]],
+    answers: Mapping[str, Mapping[str, Any]],
+    choices: Choices,
 ) -> list[Detail]:
     """What lies behind one item of a run."""
-    parts = [_reasons(item), _answers(item, answers)]
+    parts = [_reasons(item), _answers(item, answers, choices)]
     if bought:
-        parts.append(_bought(item, bought))
+        parts.append(_bought(item, bought, choices))
     for node, answer in answers.items():
         text = str((answer.get("request") or {}).get("prompt") or "")
         parts.append({"heading": f"{node}: asked", "text": text})
@@ -380,7 +396,7 @@ def _reasons(item: Mapping[str, Any]) -> Detail:
     return {"heading": "Why", "columns": ["", ""], "rows": [row for row in rows if row[1]]}
 
 
-def _answers(item: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Detail:
+def _answers(item: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]], choices: Choices) -> Detail:
     """Node by node: as it was read, under which label, and what it became."""
     repair = item.get("repair") or {}
     given, failed = item.get("answers") or {}, item.get("failed") or repair.get("erased") or {}
@@ -392,13 +408,14 @@ def _answers(item: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) 
         if read is None and node not in failed and value is not None:
             read = [v + o for v, o in zip(value, off, strict=True)] if off is not None else value
         parsed = (answers.get(node) or {}).get("parsed") or {}
-        became = vector(value) if value is not None else ("not determined" if values else "")
+        own = choices.get(node)
+        became = vector(value, own) if value is not None else ("not determined" if values else "")
         word = "wrong" if node in wrong else failed.get(node, "")
-        rows.append([node, "" if read is None else vector(read), parsed.get("canonical") or "", became, word])
+        rows.append([node, "" if read is None else vector(read, own), parsed.get("canonical") or "", became, word])
     return {"heading": "Answers", "columns": ["node", "read as", "label", "becomes", ""], "rows": rows}
 
 
-def _bought(item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> Detail:
+def _bought(item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]], choices: Choices) -> Detail:
     """What was bought, in order, and for the sake of which error."""
     reasons = {}
     for entry in item.get("trajectory") or ():
@@ -410,7 +427,7 @@ def _bought(item: Mapping[str, Any], bought: Sequence[Mapping[str, Any]]) -> Det
             purchase["name"],
             purchase["buys"] + (f" by {purchase['source']}" if purchase.get("source") else ""),
             purchase["outcome"],
-            "" if purchase["value"] is None else vector(purchase["value"]),
+            "" if purchase["value"] is None else vector(purchase["value"], choices.get(purchase["name"])),
             amount(purchase["price"]),
             reasons.get(purchase["name"], "asked at the beginning"),
             moment(purchase),
@@ -426,8 +443,28 @@ def moment(purchase: Mapping[str, Any]) -> str:
     return datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S") if at > 0 else ""
 
 
-def vector(values: Any) -> str:
-    """An answer of one or several coordinates, with the digits it has."""
+Choices = Mapping[str, Sequence[str]]
+"""Of nodes and checks whose value is one of several choices: what each coordinate stands for."""
+
+
+def choices_of(problem: Problem | None) -> Choices:
+    """Those of a problem."""
+    found: dict[str, Sequence[str]] = {}
+    for node in () if problem is None else problem.nodes:
+        parser = node.parser if isinstance(node.parser, Mapping) else {}
+        inner = parser.get("of", parser)
+        if isinstance(inner, Mapping) and inner.get("name") == "choice" and isinstance(inner.get("options"), list):
+            found[node.id] = [str(option) for option in inner["options"]]
+    anchors = () if problem is None else problem.anchors
+    return found | {anchor.id: found[anchor.node] for anchor in anchors if anchor.node in found}
+
+
+def vector(values: Any, choices: Sequence[str] | None = None) -> str:
+    """An answer of one or several coordinates, with the digits it has; the word of a choice."""
     items = values if isinstance(values, list | tuple) else [values]
+    if choices is not None and len(choices) == len(items):
+        near = [abs(float(v) - 1) < 1e-6 for v in items]
+        if near.count(True) == 1 and all(one or abs(float(v)) < 1e-6 for one, v in zip(near, items, strict=True)):
+            return choices[near.index(True)]
     shown = ", ".join(amount(float(v)) for v in items[:8])
     return shown + (f", … ({len(items)} coordinates)" if len(items) > 8 else "")

@@ -14,7 +14,7 @@ from rrf_design.reporting._fieldview import FieldView, folded
 from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting._repairs import answers, repaired_view
 from rrf_design.reporting._sentences import MEANINGS, said
-from rrf_design.reporting.delivery import items_table, moment, run_delivery, run_head, vector
+from rrf_design.reporting.delivery import choices_of, items_table, moment, run_delivery, run_head, vector
 from rrf_design.reporting.designs import gamma
 from rrf_design.reporting.pages import (
     MANY,
@@ -42,6 +42,7 @@ from rrf_design.reporting.pages import (
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
+    from rrf_design.problem import Problem
     from rrf_design.reporting.documents import PageSource
 
 MANY_ITEMS = 60
@@ -56,7 +57,7 @@ def run_page(source: PageSource) -> PageParts:
     items = data["items"]
     parts: list[Section] = []
     if len(items) > 1:
-        parts.append(section("Every item", items_table(run_delivery(data, source.answers))))
+        parts.append(section("Every item", items_table(run_delivery(data, source.answers, source.problems))))
     else:
         parts += _item_sections(items[0], source)
     parts.append(section("Money", *_money(data)))
@@ -65,7 +66,10 @@ def run_page(source: PageSource) -> PageParts:
     if source.problems and 1 < len(items) <= MANY_ITEMS:
         parts.append(section("Field by field", [_folded_item(item, source) for item in items]))
     parts.append(
-        section("Every purchase", folded("All purchases", _purchases(data["purchases"]), len(data["purchases"])))
+        section(
+            "Every purchase",
+            folded("All purchases", _purchases(data["purchases"], source.problems), len(data["purchases"])),
+        )
     )
     header = data.get("header", {})
     title = str(header.get("name") or "run")
@@ -200,14 +204,16 @@ def _folded_item(item: Mapping[str, Any], source: PageSource) -> Markup:
 def _item_sections(item: Mapping[str, Any], source: PageSource) -> list[Section]:
     alone = len(source.data["items"]) == 1
     repair = item.get("repair")
+    problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
     parts = []
     content: list[Child] = []
     if repair and repair.get("repaired"):
-        content += [None if alone else said(repair), answers(repair, item.get("answers"))]
+        content += [None if alone else said(repair), answers(repair, item.get("answers"), problem=problem)]
     else:
         reason = (repair or {}).get("reason", "the run has not come to its end")
         content.append(callout(prose(f"No repair: {reason}."), kind="bad"))
-        rows = [[node, vector(value)] for node, value in item.get("answers", {}).items()]
+        choices = choices_of(problem)
+        rows = [[node, vector(value, choices.get(node))] for node, value in item.get("answers", {}).items()]
         content.append(table(["node", "answer"], rows))
     if item.get("failed"):
         rows = [[node, str(why)] for node, why in item["failed"].items()]
@@ -221,7 +227,6 @@ def _item_sections(item: Mapping[str, Any], source: PageSource) -> list[Section]
     curve = _trajectory(item, float(source.data["spent"]) if alone else None)
     if curve is not None:
         parts.append(section("The margin as it was bought", curve))
-    problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
     if problem is not None:
         known = {*problem.node_by_id, *problem.block_by_id}
         view = FieldView(problem, [n for n in item["selected"] if n in known])
@@ -259,14 +264,20 @@ def _trajectory(item: Mapping[str, Any], spent_at_end: float | None) -> Markup |
     return figure(picture, caption=f"{margin} before each purchase and at the end, with its proven lower bound.")
 
 
-def _purchases(bought: Sequence[Mapping[str, Any]]) -> Markup:
+def _purchases(bought: Sequence[Mapping[str, Any]], problems: Mapping[str, Problem]) -> Markup:
+    choices = {name: choices_of(problem) for name, problem in problems.items()}
+
+    def value(purchase: Mapping[str, Any]) -> str:
+        own = choices.get(str(purchase["item"]), {})
+        return "" if purchase["value"] is None else vector(purchase["value"], own.get(purchase["name"]))
+
     made = listing(
         bought[:MANY],
         Column("field", "item"),
         Column("purchase", "name"),
         Column("what", "buys"),
         Column("outcome", "outcome"),
-        Column("value", lambda p: "" if p["value"] is None else vector(p["value"])),
+        Column("value", value),
         figures("price (unit of costs)", lambda p: amount(p["price"])),
         figures("attempt", lambda p: number(int(p["attempt"]) + 1)),
         Column("settled (UTC)", moment),

@@ -195,6 +195,14 @@ def separating_inputs(
     seconds : what one call may take.
     require : the least isolation, as in a run.
     seed : of the inputs.
+
+    Examples
+    --------
+    >>> from rrf_design.responses import separating_inputs
+    >>> programs = {"one": "def solve(x): return abs(x)", "two": "def solve(x): return x"}
+    >>> found = separating_inputs(programs, [[2], [5]], most=1)  # both say 2 and 5
+    >>> sorted(found[0].outputs) == ["one", "two"]
+    True
     """
     if len(programs) < 2:
         raise InputError("separating_inputs: give two programs or more; one can't differ from itself")

@@ -4,11 +4,11 @@ read back.
 
 from __future__ import annotations
 
+from rrf_design.questions.reviews import Reviews, read_reviews
 from rrf_design.tables._engine import repair_dataset
 from rrf_design.tables._estimates import Estimate, estimate
 from rrf_design.tables._repairer import Repairer, repairer
-from rrf_design.tables._reviews import Reviews, read_reviews, write_reviews
-from rrf_design.tables.delivered import Delivery, write_output
+from rrf_design.tables.delivered import Delivery, write_output, write_reviews
 from rrf_design.tables.rows import Row, Value
 from rrf_design.tables.runs import delivery_of
 from rrf_design.tables.structures import (

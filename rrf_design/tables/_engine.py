@@ -41,12 +41,12 @@ from rrf_design.questions.answers import RawItem, RecordedAnswers
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.filling import Filler, RowParts
 from rrf_design.questions.recipe import Recipe
+from rrf_design.questions.reviews import Reviews, read_reviews
 from rrf_design.repairing.contract import Prepared, Repair, WorkSettings
 from rrf_design.repairing.engine import Numbers, RepairEngine, SharedDesign
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.parsers import reviewed_value
-from rrf_design.tables._reviews import Reviews, read_reviews
 from rrf_design.tables.delivered import Delivery
 from rrf_design.tables.items import ItemTemplate, Reading, classes_of, field_of, read_answers, without_vetoed
 from rrf_design.tables.rows import Row, joined_row, repaired_row, reviewed_row, shown_value, unusable_row

@@ -24,6 +24,7 @@ from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
+from rrf_design.questions.reviews import write_review_file
 from rrf_design.tables.rows import WORDS, Row, delivered_names, review_ranks
 from rrf_design.texts import cell_json, cell_text, cell_texts, sheet_text
 from rrf_design.verdict import Verdict, table_sentence, worst
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 TOGETHER = 1000
 """Rows that are read and written at once."""
+REVIEWED = ("rank", "id", "check", "question", "raw", "verdict", "reason", "cost", "value")
+"""Columns of the list of what people should look at first."""
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet")
 Rows = Iterable[tuple[Mapping[str, Any], Mapping[Any, Any]]]
 """Each input row with its result, whose keys are those of `delivered_names`."""
@@ -347,3 +350,40 @@ def _write_parquet(path: str | os.PathLike[str], rows: Iterator[dict[str, Any]],
     with writing(path) as stream:
         pyarrow.parquet.write_table(table, stream)
     return int(table.num_rows)
+
+
+def write_reviews(path: str | os.PathLike[str], delivery: Delivery) -> int:
+    """Write the questions for people, the most urgent first; the number of them is returned.
+
+    What people wrote into the file stays, behind what is open.
+    """
+    return write_review_file(path, sorted(_questions(delivery), key=lambda row: row["rank"]), REVIEWED)
+
+
+def _questions(delivery: Delivery) -> Iterator[dict[str, Any]]:
+    for item, row, rank in delivery.ranked():
+        if rank is None:
+            continue
+        several = len(row.values) > 1
+        for value in row.values:
+            check = value.check if several and value.open else None if several else row.check
+            if check is None:
+                continue
+            anchor = item.problem.block_by_id[check]
+            yield {
+                "rank": rank,
+                "id": row.id,
+                "check": check,
+                "question": _question(anchor, item),
+                "raw": value.raw,
+                "verdict": value.verdict.value,
+                "reason": value.reason,
+                "cost": anchor.cost,
+                "value": "",
+            }
+
+
+def _question(anchor: Any, item: DataItem) -> str:
+    source = anchor.source
+    text = source.get("person") if isinstance(source, Mapping) else str(source).partition(":")[2].strip()
+    return str(text) if text and text is not True else str(item.prompts.get(anchor.nodes[0], anchor.nodes[0]))

@@ -32,27 +32,22 @@ def show(cell: Cell) -> str:
 
 
 def markdown_page(document: Mapping[str, Any], outcome: Report) -> str:
-    figures = [f"![{_m(figure.caption)}]({figure.name}.svg)" for figure in outcome.figures]
-    # A page that has an answer begins with it and with its picture; what was expected comes after.
-    first = len(figures[:1]) if outcome.answer else 0
     parts = [
         f"# {_m(document['title'])}",
         f"**{_m(document['question'])}**",
         _m(outcome.answer),
-        *figures[:first],
         *(_m(text) for text in document["about"].split("\n\n")),
         "## What was expected, and what came",
         _markdown_rows(*_expectations(document)),
         *_revised([document], named=False),
         *(_m(note) for note in document["notes"]),
-        *figures[first:],
     ]
     for table in outcome.tables:
         rows = [[show(cell) for cell in row] for row in table.rows[: table.shown]]
         parts += [f"## {_m(table.name)}", _m(table.caption)]
         if rows:
             parts.append(_markdown_rows(list(table.columns), rows))
-        parts.append(f"All {len(table.rows)} rows: [{table.name}.csv]({table.name}.csv)")
+        parts.append(f"All {len(table.rows)} rows: [{table.name}.csv.gz]({table.name}.csv.gz)")
     parts += ["## How it was made", _markdown_rows(["what", "value"], _made(document))]
     return "\n\n".join(part for part in parts if part) + "\n"
 

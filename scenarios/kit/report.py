@@ -4,6 +4,7 @@ notes. The runner writes the pages from it.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -74,6 +75,11 @@ class Table:
             if tuple(row) != columns:
                 raise ValueError(f"table {name!r}, row {number}: columns {list(row)} differ from {list(columns)}")
         return cls(name, columns, tuple(tuple(row.values()) for row in rows), caption, shown)
+
+
+def compressed(text: str) -> bytes:
+    """A text as gzip bytes that do not depend on the time: equal data give equal files."""
+    return gzip.compress(text.encode(), 9, mtime=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 parts.jsonl     what each part returned (the journal of `--resume`)
 result.json     parameters, versions, verdicts, notes; format "rrf-scenario"
-TABLE.csv       full precision
-FIGURE.svg
+TABLE.csv.gz    full precision
+FIGURE.svg      not kept in the repository, and no part of README.md: the tables have the numbers
 index.html      one self-contained page;  README.md  the same for readers of the repository
 
 `write_pages` makes the HTML pages again from results that were kept without them.
@@ -31,7 +31,7 @@ from typing import Any
 
 from rrf_design.documents import write_text
 from rrf_design.errors import InputError
-from scenarios.kit.report import Report, Table
+from scenarios.kit.report import Report, Table, compressed
 from scenarios.kit.scenario import Context, Done, Part, Scenario, public
 
 FORMAT = "rrf-scenario"
@@ -198,7 +198,7 @@ def _write(directory: Path, document: Mapping[str, Any], outcome: Report) -> Non
     from scenarios.kit import pages
 
     for table in outcome.tables:
-        write_text(directory / f"{table.name}.csv", csv_text(table))
+        (directory / f"{table.name}.csv.gz").write_bytes(compressed(csv_text(table)))
     for figure in outcome.figures:
         write_text(directory / f"{figure.name}.svg", figure.svg)
     for name, content in outcome.files.items():

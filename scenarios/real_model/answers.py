@@ -21,6 +21,7 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.models import Reply, Request, Usage
+from scenarios.kit.report import compressed
 from scenarios.real_model import arithmetic, programs
 
 Item = arithmetic.AskedExpression | programs.AskedProgram
@@ -170,7 +171,7 @@ class Log:
         """Compressed lines, the same bytes for the same answers."""
         header = {"format": FORMAT, "version": VERSION, "model": self.spec, "identity": self.identity}
         lines = [json.dumps(line, sort_keys=True, ensure_ascii=False) for line in (header, *self._entries.values())]
-        return gzip.compress(("\n".join(lines) + "\n").encode(), 9, mtime=0)
+        return compressed("\n".join(lines) + "\n")
 
     @classmethod
     def read(cls, path: str | Path) -> Log:

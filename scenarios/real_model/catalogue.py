@@ -11,11 +11,12 @@ import json
 from collections.abc import Iterable
 
 from scenarios.kit import Table
+from scenarios.kit.report import compressed
 from scenarios.real_model import programs
 from scenarios.real_model.answers import Item
 from scenarios.real_model.arithmetic import AskedExpression
 
-PROGRAMS = "programs.jsonl"
+PROGRAMS = "programs.jsonl.gz"
 
 
 def expressions(items: Iterable[Item]) -> Table:
@@ -50,4 +51,4 @@ def programs_file(items: Iterable[Item]) -> dict[str, bytes]:
         for i in items
         if isinstance(i, programs.AskedProgram)
     ]
-    return {PROGRAMS: ("\n".join(lines) + "\n").encode()} if lines else {}
+    return {PROGRAMS: compressed("\n".join(lines) + "\n")} if lines else {}

@@ -56,6 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         "plan of a table": rrf.plan(data, budget=3.0),
         "certify of a table": rrf.certify(data),
         "repair of a table": table,
+        "deliver": rrf.deliver(data, _file(tmp_path_factory, answers), risk=0.5),
     }
 
 

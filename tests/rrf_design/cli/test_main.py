@@ -445,11 +445,31 @@ def test_the_whole_story(here: Path, capsys: pytest.CaptureFixture[str]) -> None
         "No promise was broken",
         "Fooled: capital of Turkey",
         "The report:",
+        "And a table to hand over: the capitals of 40 countries",
+        "At most 2 of these 40 rows are wrong, because nobody checked only 2: 38 looked at, 38 wrong found and fixed.",
+        "Handed over without a look: Egypt: Cairo, Turkey: Istanbul.",
+        "Fooled, and nobody looked: Turkey: Istanbul (it is Ankara); the promise allows for up to 2.",
     ):
         assert part in text
-    assert (here / "demo-output" / "report.html").read_text().startswith("<!")
+    assert "0, 1, 0, 0" not in text
     assert json.loads((here / "demo-output" / "run.json").read_text())["format"] == "rrf-run"
     assert list((here / "demo-output" / "certificates").glob("*.json"))
+    capitals = here / "demo-output" / "capitals"
+    assert call("verify", str(capitals / "proof.json"), "--delivered", str(capitals / "delivered.csv")) == 0
+    assert "Egypt,Cairo,Cairo," in (capitals / "delivered.csv").read_text()
+    page = (capitals / "delivered.html").read_text()
+    assert page.index("At most 2 of these 40 rows are wrong") < page.index("<h2>Every item")
+
+
+def test_the_page_of_the_demo_says_words_and_what_was_fooled(here: Path) -> None:
+    assert call("demo", "--model", "scripted:s.json", "--quiet") == 0
+    page = (here / "demo-output" / "report.html").read_text().partition("<script")[0]
+    assert page.index("Fooled: capital of Turkey (more than two answers are wrong and agree") < page.index(
+        "<h2>Every item"
+    )
+    assert "plain Cairo; tell Cairo" in page
+    for numbers in ("0, 1, 0, 0", "1, 0, 0, 0", "0, 0, 1, 0", "0, 0, 0, 1"):
+        assert numbers not in page
 
 
 def test_json_is_one_object(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -458,6 +478,8 @@ def test_json_is_one_object(here: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert document["promise_kept"]
     assert document["certificates_valid"]
     assert document["verdicts"]["capital of Turkey"] == "too many wrong, fooled"
+    assert document["delivered"]["reached"]
+    assert document["delivered"]["fooled"] == ["Turkey"]
     assert document["spent"] <= 16
 
 

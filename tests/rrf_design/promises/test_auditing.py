@@ -400,10 +400,10 @@ def test_a_spreadsheet_runs_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,value\n,5\n", "entry 1: the column id is missing or empty"),
-        ("value\n5\n", "entry 1: the column id is missing or empty"),
-        ("id,value\n1,5\n1,6\n", "entry 2: item '1' has two different values"),
-        ("id,value\n9,5\n", "entry 1: item '9' was not asked about"),
+        ("id,value\n,5\n", "row 1: the column id is missing or empty"),
+        ("value\n5\n", "row 1: the column id is missing or empty"),
+        ("id,value\n1,5\n1,6\n", "row 2: item '1' has two different values"),
+        ("id,value\n9,5\n", "row 1: item '9' was not asked about"),
     ],
 )
 def test_what_can_not_be_read_back(tmp_path: Path, text: str, message: str) -> None:
@@ -431,6 +431,19 @@ def test_only_two_kinds_of_files(tmp_path: Path) -> None:
     for call in (lambda path: write_reviews(path, ROWS_REVIEWS), read_reviews):
         with pytest.raises(InputError, match=r"review files end in .csv or .jsonl"):
             call(tmp_path / "review.xlsx")
+
+
+def test_label_studio_gives_truths_too_and_they_stay(tmp_path: Path) -> None:
+    path = tmp_path / "review.json"
+    assert write_reviews(path, ROWS_REVIEWS) == 2
+    tasks = json.loads(path.read_text())
+    given = {"value": {"text": ["12,50"]}, "from_name": "value", "to_name": "question", "type": "textarea"}
+    asked = next(task for task in tasks if task["data"]["id"] == "008")
+    asked["annotations"] = [{"was_cancelled": False, "result": [given]}]
+    path.write_text(json.dumps(tasks))
+    for _ in range(2):
+        assert read_reviews(path) == {"008": "12,50"}
+        write_reviews(path, ROWS_REVIEWS)
 
 
 def test_several_files_are_one_voice(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_review_nobody_can_read_is_one_row(folder: Path, items: rrf.Dataset) -
 
 
 def test_other_endings_are_refused(delivery: Delivery, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="review lists end in"):
+    with pytest.raises(InputError, match="review files end in"):
         write_reviews(tmp_path / "review.xlsx", delivery)
 
 
@@ -142,7 +142,7 @@ def test_a_table_is_no_answer(items: rrf.Dataset, delivery: Delivery, tmp_path: 
     row = {"id": item.id, "check": item.check, "value": {"x": 1}}
     path = tmp_path / f"review{ending}"
     path.write_text(json.dumps([{"data": row}] if ending == ".json" else row))
-    with pytest.raises(InputError, match="row 1: value is the table"):
+    with pytest.raises(InputError, match=r"row 1: .*value is the table"):
         read_reviews(path, items)
 
 
