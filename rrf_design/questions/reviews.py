@@ -50,7 +50,7 @@ def write_review_file(
     was filled in and is asked no more. The number of questions is returned.
     """
     form = check_review_file(path)
-    there = _filled(Path(path), columns) if Path(path).is_file() else {}
+    there = _filled(Path(path), columns) if Path(path).is_file() and Path(path).stat().st_size else {}
     entries = []
     for question in questions:
         kept = there.pop(_key(question), {})
@@ -150,9 +150,18 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _filled(path: Path, columns: Collection[str]) -> dict[tuple[str, str], Entry]:
-    """The entries in which somebody wrote something, as they stand there."""
+    """The entries in which somebody wrote something, as they stand there; InputError for a file
+    that was made for something else, which is not written over.
+    """
     faults, total = RowFaults(str(path)), 0
     found: dict[tuple[str, str], Entry] = {}
+    heads = [open_table(path).columns] if path.suffix.lower() == ".csv" else ()
+    for names in (*heads, *(cells for _, cells in _entries(path, RowFaults(str(path))))):
+        if missing := [f"{name!r}" for name in ("id", "value") if name not in (names or ())]:
+            raise InputError(
+                f"{path}: is there already and is no review file (it has no {' and no '.join(missing)}): choose"
+                " another name"
+            )
     for _, cells in _entries(path, faults):
         total += 1
         entry = {name: from_sheet(cell) if _is_word(path, name, cell) else cell for name, cell in cells.items()}

@@ -111,6 +111,23 @@ def test_other_endings_are_refused(delivery: Delivery, tmp_path: Path) -> None:
         write_reviews(tmp_path / "review.xlsx", delivery)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("notes.csv", "no,check,value\n1,x,2\n"),
+        ("notes.csv", "a,b\n"),
+        ("notes.jsonl", '{"no": 1, "value": 2}\n'),
+        ("notes.json", '[{"data": {"text": "mine"}}]'),
+    ],
+)
+def test_a_file_of_something_else_is_not_written_over(delivery: Delivery, tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match="is there already and is no review file"):
+        write_reviews(path, delivery)
+    assert path.read_text() == text
+
+
 def test_what_label_studio_exported_is_read_back(tmp_path: Path) -> None:
     """Its release 1.23.2 imported a list of ours, two answers were given there, and this is its
     export.
