@@ -207,15 +207,15 @@ def with_classes(example: Problem, nodes: frozenset[str], count: int) -> Problem
         if isinstance(block, Anchor):
             if block.rows is not None:
                 raise InputError(f"{block.title}: rows can't be taken of {block.nodes[0]!r}, whose answers are classes")
-        elif (
-            block.pair is None
-            or block.transport.kind != "identity"
-            or block.offset != 0.0
-            or not nodes.issuperset(block.nodes)
-        ):
+        elif not nodes.issuperset(block.nodes):
+            words, others = ([n for n in block.nodes if (n in nodes) is kind] for kind in (True, False))
             raise InputError(
-                f"{block.title}: answers that are classes can only be the same as others of their kind; leave out"
-                " change"
+                f"{block.title}: the answers of {', '.join(words)} are classes, and those of {', '.join(others)} are"
+                " numbers: give both the same parse"
+            )
+        elif block.pair is None or block.transport.kind != "identity" or block.offset != 0.0:
+            raise InputError(
+                f"{block.title}: answers that are classes can only be the same as others; leave out change"
             )
     if count == 1:
         return example
