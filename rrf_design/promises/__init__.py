@@ -35,7 +35,7 @@ _HOME = {
     "rrf_design.promises.buying": "LiveModels",
     "rrf_design.promises.delivery": "DeliverySession Look TestedDelivery answered deliver money read_cells",
     "rrf_design.promises.forecast": "forecast_pilot",
-    "rrf_design.promises.policies": "CHECK_EVERYTHING LadderPolicy",
+    "rrf_design.promises.policies": "CHECK_EVERYTHING CascadePolicy",
     "rrf_design.promises._policy_document": "policy_document",
     "rrf_design.promises.running": "PolicyRun run_policy",
 }
@@ -44,9 +44,9 @@ __all__ = [
     "CHECK_EVERYTHING",
     "AnswerSheet",
     "Audit",
+    "CascadePolicy",
     "DeliverySession",
     "GoldRule",
-    "LadderPolicy",
     "LiveModels",
     "Look",
     "OnePass",
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from rrf_design.promises.buying import LiveModels
     from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, money, read_cells
     from rrf_design.promises.forecast import forecast_pilot
-    from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
+    from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy
     from rrf_design.promises.running import PolicyRun, run_policy
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

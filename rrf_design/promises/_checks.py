@@ -1,10 +1,10 @@
-"""Checks that machines make, as rungs of a ladder: which there are, which answers each is shown,
+"""Checks that machines make, as stages of a cascade: which there are, which answers each is shown,
 and what a policy is bound to by them.
 
 A value of the row and arithmetic are known at once. Tests in the sandbox, commands and judges have
-to be fetched, each after the answers that it is about: an item that climbs to such a rung has them,
-in the pilot as in the run, so that a check is shown the same both times. People's checks are the
-last rung, and the gold column reaches no check at all (`questions.preflight`).
+to be fetched, each after the answers that it is about: an item that escalates to such a stage has
+them, in the pilot as in the run, so that a check is shown the same both times. People's checks are
+the last stage, and the gold column reaches no check at all (`questions.preflight`).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _at_hand(dataset: Dataset, anchor: Anchor) -> None:
 
 def refuse_unpriced(dataset: Dataset) -> None:
     """InputError where a check that has to be fetched has no price: it belongs to every design
-    then, and a ladder has it or climbs to it.
+    then, and a cascade has it or escalates to it.
     """
     from rrf_design.acquisition.classes import open_nodes
 

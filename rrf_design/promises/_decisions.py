@@ -1,5 +1,5 @@
 """The product's own verdicts on what is held of an item, answers and checks, found for all items
-together and remembered: what gates and rungs decide by.
+together and remembered: what acceptance rules and stages decide by.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rrf_design.checks import agreed, decides, sole_delivered, states
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers
 from rrf_design.promises._truths import Said
-from rrf_design.promises.policies import LadderPolicy
+from rrf_design.promises.policies import CascadePolicy
 from rrf_design.repairing.contract import Prepared, Repair
 from rrf_design.repairing.engine import RepairEngine
 from rrf_design.verdict import Verdict
@@ -30,9 +30,9 @@ _OPEN = _Decision(False, False, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Climbed:
-    """What came of an item beyond its gate: what was bought, for how much, and the value it
-    led to.
+class Escalated:
+    """What came of an item beyond its acceptance rule: what was bought, for how much, and the value
+    it led to.
     """
 
     bought: tuple[str, ...]
@@ -52,14 +52,14 @@ class HeldDecisions:
         self._known: dict[tuple[int, tuple[str, ...], int], _Decision] = {}
         self._engine = RepairEngine()
 
-    def play(self, policy: LadderPolicy) -> tuple[list[int], list[Said | None]]:
+    def play(self, policy: CascadePolicy) -> tuple[list[int], list[Said | None]]:
         asked = [policy.within] * len(self._sheet)
         values: list[Said | None] = [None] * len(self._sheet)
         running = list(range(len(self._sheet)))
         for t in range(1, policy.within + 1):
             held = policy.order[:t]
-            rungs = [(most, k) for most, k in policy.rungs if most >= t]
-            levels = [(k - (most - t), k) for most, k in rungs]
+            stages = [(most, k) for most, k in policy.stages if most >= t]
+            levels = [(k - (most - t), k) for most, k in stages]
             unread = {place: self._unread(place, held) for place in running}
             self._find(held, [(place, k - unread[place]) for place in running for pair in levels for k in pair])
             left = []
@@ -75,13 +75,13 @@ class HeldDecisions:
             running = left
         return asked, values
 
-    def further(self, policy: LadderPolicy, places: Sequence[int], asked: Sequence[int]) -> dict[int, Climbed]:
+    def further(self, policy: CascadePolicy, places: Sequence[int], asked: Sequence[int]) -> dict[int, Escalated]:
         """The further steps of a policy, for these places; items that have none of its checks are
         left out.
         """
         steps = {place: self._steps(policy, place, asked[place]) for place in places}
         running = [place for place in places if steps[place]]
-        found: dict[int, Climbed] = {}
+        found: dict[int, Escalated] = {}
         for count in range(1, len(policy.further) + 1):
             by_held: dict[tuple[str, ...], list[int]] = {}
             for place in running:
@@ -99,19 +99,19 @@ class HeldDecisions:
                     sure, most = levels[place]
                     decision = self._at(place, held, sure)
                     if value is not None:
-                        found[place] = Climbed(bought, price, value, by_check=True)
+                        found[place] = Escalated(bought, price, value, by_check=True)
                     elif decision.certified:
-                        found[place] = Climbed(bought, price, decision.value, by_check=False)
+                        found[place] = Escalated(bought, price, decision.value, by_check=False)
                     elif not rest or (self._lost(place, held, most) and not self._may_decide(row, rest)):
-                        found[place] = Climbed(bought, price, None, by_check=False)
+                        found[place] = Escalated(bought, price, None, by_check=False)
                     else:
                         left.append(place)
             running = left
         return found
 
-    def _steps(self, policy: LadderPolicy, place: int, asked: int) -> tuple[str, ...]:
+    def _steps(self, policy: CascadePolicy, place: int, asked: int) -> tuple[str, ...]:
         """What an item has of the further steps, and does not hold yet; nothing after the last of
-        its checks. Rungs come from several structures: a check that would be shown answers that
+        its checks. Stages come from several structures: a check that would be shown answers that
         this item is not asked by then is left out, for the pilot saw it made with them.
         """
         row, held = self._sheet.rows[place], policy.order[:asked]
@@ -127,7 +127,7 @@ class HeldDecisions:
             there.pop()
         return tuple(there)
 
-    def _level(self, policy: LadderPolicy, place: int, held: Sequence[str], rest: Sequence[str]) -> tuple[int, int]:
+    def _level(self, policy: CascadePolicy, place: int, held: Sequence[str], rest: Sequence[str]) -> tuple[int, int]:
         """How many of the answers at hand may be wrong, whatever those to come say; and if those
         were all right. Where all may be wrong, nothing is said before a check is there.
         """
@@ -178,7 +178,7 @@ class HeldDecisions:
         return any(self._sheet.rows[place].said.get(name) is not None for name in held)
 
     def _lost(self, place: int, held: tuple[str, ...], k: int) -> bool:
-        """Whether a rung that allows k more wrong answers can't accept any more."""
+        """Whether a stage that allows k more wrong answers can't accept any more."""
         return k < 0 or self._at(place, held, k).contradicted
 
     def _at(self, place: int, held: tuple[str, ...], k: int) -> _Decision:

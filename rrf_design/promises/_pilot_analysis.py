@@ -1,8 +1,8 @@
 """A pilot: random items with known truth, every policy played on them, every test recorded
 (docs/algorithms.md, facts 23 and 31 to 34).
 
-What the gates assume about k is tested here and not believed. Nothing is looked at before the order
-of tests is fixed (`ordering`).
+What the acceptance rules assume about k is tested here and not believed. Nothing is looked at
+before the order of tests is fixed (`ordering`).
 
 A pilot is looked at once, or in an order of tests that stays: what would make a second look
 another chance is refused.
@@ -49,7 +49,7 @@ from rrf_design.promises._pilot_order import order_of_tests
 from rrf_design.promises._play import PlayedPolicy, at_worst, play, unrecorded
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises._truths import Said, Truth, cannot_tell, read_truth, worded
-from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy, LastStage
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.slots import find_slots
 from rrf_design.questions.templates import strict_number
@@ -66,7 +66,7 @@ class PilotResult:
     plan: PilotPlan
     choice: PolicyChoice
     played: Mapping[str, PlayedPolicy]
-    chosen: LadderPolicy | None
+    chosen: CascadePolicy | None
     why: str
     truth_source: str
     measured: Mapping[str, Any]
@@ -160,12 +160,12 @@ def _with_counts(plan: PilotPlan, played: Sequence[PlayedPolicy]) -> list[Played
 
 def _decide(
     plan: PilotPlan, choice: PolicyChoice, played: Mapping[str, PlayedPolicy]
-) -> tuple[LadderPolicy | None, str]:
+) -> tuple[CascadePolicy | None, str]:
     if choice.chosen is None:
         return None, UNPROVEN
     chosen = played[choice.chosen]
     mean = float(chosen.cost.mean())
-    if chosen.policy.last is LastRung.PERSON and mean >= plan.last.check:
+    if chosen.policy.last is LastStage.PERSON and mean >= plan.last.check:
         return None, why_everything(mean, plan.last.check)
     return chosen.policy, PROVEN
 

@@ -29,17 +29,17 @@ from rrf_design.promises._truths import GoldRule
 from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
 from rrf_design.promises.policies import (
     SHARES,
-    CheckRung,
-    Climb,
-    LadderPolicy,
-    LastRung,
-    check_rungs,
+    CascadePolicy,
+    CheckStage,
+    Escalation,
+    LastStage,
+    check_stages,
     checks_by_hand,
-    climbs_of,
     common,
     diluted,
+    escalations_of,
     family_of,
-    rungs_by_hand,
+    stages_by_hand,
 )
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
@@ -78,8 +78,8 @@ class PilotSettings:
     seed: int = 0
     statement: Statement = Statement.FRESH
     among: Among | None = None
-    """None: all items where a person decides what no gate accepts, so that every item is delivered;
-    else those that are delivered.
+    """None: all items where a person decides what no acceptance rule accepts, so that every item is
+    delivered; else those that are delivered.
     """
     order: str = "front"
     stratify: str | None = None
@@ -118,7 +118,7 @@ class PilotPlan:
     drawn: tuple[int, ...]
     sheet: AnswerSheet
     """All items with what is recorded about them."""
-    policies: tuple[LadderPolicy, ...]
+    policies: tuple[CascadePolicy, ...]
     last: LastPrices
     rule: GoldRule
     models: Mapping[str, Any] | None = None
@@ -134,7 +134,7 @@ class PilotPlan:
     @property
     def panel(self) -> float:
         """What everything that a pilot buys of an item costs on average: its answers, and the
-        checks of its rungs.
+        checks of its stages.
         """
         steps = {step for policy in self.policies for step in policy.further}
         checks = sum(row.price(name) for row in self.sheet.rows for name in row.template.checks if name in steps)
@@ -165,9 +165,9 @@ def places_aside(population: Population, statement: Statement, seed: int, count:
 
 def whole_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> dict[str, float]:
     """What everything that a pilot buys of each item costs: all its answers, and the checks on
-    rungs of the family; of recorded ones, those that are there.
+    stages of the family; of recorded ones, those that are there.
     """
-    steps = {step for rung in _check_rungs(sheet, by_hand, live=live) for step in rung.steps}
+    steps = {step for stage in _check_stages(sheet, by_hand, live=live) for step in stage.steps}
     found = {}
     for row in sheet.rows:
         checks = [name for name in row.template.checks if name in steps and (live or name not in row.absent)]
@@ -219,7 +219,7 @@ def plan_pilot(
         raise InputError(f"no item of the pilot has an answer that can be read, {silent[0]!r} among them")
     by_hand = dataset.recipe.ladder
     last = last_prices(sheet, by_hand)
-    ending = LastRung.PERSON if all(row.template.person is not None for row in sheet.rows) else LastRung.WITHHELD
+    ending = LastStage.PERSON if all(row.template.person is not None for row in sheet.rows) else LastStage.WITHHELD
     prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
     voices = [node for node in nodes if all(node in row.template.ways or node not in row.said for row in sheet.rows)]
     policies = family_of(
@@ -228,11 +228,11 @@ def plan_pilot(
         voices=voices,
         last=ending,
         by_hand=by_hand,
-        climbs=_climbs(sheet, by_hand),
-        checks=_check_rungs(sheet, by_hand, live=isinstance(answers, BoughtAnswers)),
+        escalations=_escalations(sheet, by_hand),
+        checks=_check_stages(sheet, by_hand, live=isinstance(answers, BoughtAnswers)),
     )
     if settings.among is None:
-        everything = policies[0].last is LastRung.PERSON or settings.stratify is not None
+        everything = policies[0].last is LastStage.PERSON or settings.stratify is not None
         settings = replace(settings, among=Among.ALL if everything else Among.DELIVERED)
     if _dilutes(settings, policies[0].last):
         policies = diluted(policies, settings.risk)
@@ -252,15 +252,15 @@ def plan_pilot(
     )
 
 
-def _climbs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> list[Climb]:
-    """Rungs of the exact frontiers of the most common structures, at the recipe's own prices: those
-    stay the same while a pilot grows. Equal prices where there are none.
+def _escalations(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> list[Escalation]:
+    """Stages of the exact frontiers of the most common structures, at the recipe's own prices:
+    those stay the same while a pilot grows. Equal prices where there are none.
     """
     if by_hand is not None and "order" in by_hand:
         return []
-    found: list[Climb] = []
+    found: list[Escalation] = []
     for template in common([row.template for row in sheet.rows]):
-        found += climbs_of(template.problem, _prices(template))
+        found += escalations_of(template.problem, _prices(template))
     return list(dict.fromkeys(found))
 
 
@@ -268,7 +268,7 @@ def _prices(template: PolicyTemplate) -> Mapping[str, float]:
     return template.prices if any(template.prices.values()) else dict.fromkeys(template.prices, 1.0)
 
 
-def _check_rungs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> list[CheckRung]:
+def _check_stages(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> list[CheckStage]:
     """Designs with checks, of the same structures.
 
     Recorded answers have the checks that are recorded or known; live, all can be fetched.
@@ -277,21 +277,21 @@ def _check_rungs(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live:
     there = {name for row in sheet.rows for name in (row.template.checks if live else row.checked)}
     known = [name for template in templates for name in template.checks if name in there]
     named = checks_by_hand(by_hand, list(dict.fromkeys(known)))
-    found: list[CheckRung] = []
+    found: list[CheckStage] = []
     for template in common([row.template for row in sheet.rows]):
         if named is None:
-            found += check_rungs(template.problem, _prices(template), there)
+            found += check_stages(template.problem, _prices(template), there)
         elif named:
-            found += rungs_by_hand(template.problem, named)
+            found += stages_by_hand(template.problem, named)
     return list(dict.fromkeys(found))
 
 
-def _dilutes(settings: PilotSettings, last: LastRung) -> bool:
+def _dilutes(settings: PilotSettings, last: LastStage) -> bool:
     """Random checks need a person to make them, and a statement about averages; what is asked for
     and can't be is refused.
     """
     finite = settings.statement not in (Statement.FRESH, Statement.POLICY)
-    if settings.random_checks and (last is not LastRung.PERSON or finite or settings.among is not Among.ALL):
+    if settings.random_checks and (last is not LastStage.PERSON or finite or settings.among is not Among.ALL):
         raise InputError(
             "random checks need a check by a person in the recipe, and prove the statements 'fresh' and 'policy' among"
             " all items"
@@ -326,8 +326,8 @@ def _refuse_unknown_rest(dataset: Dataset, settings: PilotSettings) -> None:
     """Live, nobody knows yet how many rows outside the pilot are delivered: what needs that number
     is refused before anything is bought.
     """
-    ending = (dataset.recipe.ladder or {}).get("last", LastRung.PERSON)
-    decided = ending == LastRung.PERSON and all(
+    ending = (dataset.recipe.ladder or {}).get("last", LastStage.PERSON)
+    decided = ending == LastStage.PERSON and all(
         PolicyTemplate(one.example).person for one in dataset.structures.values()
     )
     among = settings.among or (Among.ALL if decided else Among.DELIVERED)
@@ -339,11 +339,11 @@ def _refuse_unknown_rest(dataset: Dataset, settings: PilotSettings) -> None:
 
 
 def checks_to_fetch(dataset: Dataset) -> list[str]:
-    """The checks that a live pilot fetches: those on rungs of its family whose value nobody knows
+    """The checks that a live pilot fetches: those on stages of its family whose value nobody knows
     beforehand.
     """
     sheet = read_sheet(dataset, NOTHING, tuple(dict.fromkeys(dataset.recipe.nodes.values())))
-    steps = {step for rung in _check_rungs(sheet, dataset.recipe.ladder, live=True) for step in rung.steps}
+    steps = {step for stage in _check_stages(sheet, dataset.recipe.ladder, live=True) for step in stage.steps}
     templates = {id(row.template): row.template for row in sheet.rows}.values()
     return list(
         dict.fromkeys(

@@ -58,7 +58,7 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
     there = {one.policy for one in gates if not unrecorded(one, aside).any()}
     if not there:
         return holm(names), "Holm's method: every policy asks for answers that are not recorded"
-    plan = replace(plan, policies=tuple(policy for policy in plan.policies if policy.gates in there))
+    plan = replace(plan, policies=tuple(policy for policy in plan.policies if policy.undiluted in there))
     names = [policy.name for policy in plan.policies]
     which = "outside the pilot" if settings.statement is Statement.FRESH else "drawn on their own"
     made = f"from the answers of {len(aside)} items {which}, without gold"
@@ -96,9 +96,9 @@ def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, .
 def _chains(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy]) -> list[list[str]]:
     """Fronts of names.
 
-    Where policies climb to checks: first with what decides taken at its word, as the recipe says;
-    then with checks that may err like answers, so that one that is worse than its word does not
-    take every policy with it.
+    Where policies escalate to checks: first with what decides taken at its word, as the recipe
+    says; then with checks that may err like answers, so that one that is worse than its word does
+    not take every policy with it.
     """
     names = [policy.name for policy in plan.policies]
     plainly = _predicted(plan, aside, gates, None)
@@ -112,15 +112,15 @@ def _chains(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy]) 
 
 
 def _played(plan: PilotPlan, aside: AnswerSheet) -> list[PlayedPolicy]:
-    """Every gate on the items that make the order, without random checks."""
+    """Every acceptance rule on the items that make the order, without random checks."""
     return play([policy for policy in plan.policies if not policy.random_checks], aside, last=plan.last)
 
 
 def _predicted(plan: PilotPlan, aside: AnswerSheet, gates: Sequence[PlayedPolicy], heard: Heard | None) -> list[Replay]:
-    """Every policy as it is predicted from; random checks share what their gate accepts."""
+    """Every policy as it is predicted from; random checks share what is accepted."""
     found = {one.policy: replayed(one, aside, heard) for one in gates}
     return [
-        dilute(found[policy.gates], policy.checked_share, check=plan.last.check)
+        dilute(found[policy.undiluted], policy.checked_share, check=plan.last.check)
         if policy.random_checks
         else found[policy]
         for policy in plan.policies

@@ -1,20 +1,20 @@
 """Policies played on recorded answers, by the product's own decisions: `repair` and its verdict,
 item by item.
 
-A gate "consistent at k within T" asks node after node and stops as soon as its outcome is certain.
-With t of T answers held, u of them unreadable (which count as wrong), it accepts when the verdict
-on those t is consistent at k − u − (T − t): whatever the others say, no more than k of T are then
-wrong. It gives up when they are contradicted at k − u: more answers only add contradictions. A
-ladder with several rungs (T, k) goes on while one of them is open. A lead is counted over what
-voices say.
+An acceptance rule "consistent at k within T" asks node after node and stops as soon as its outcome
+is certain. With t of T answers held, u of them unreadable (which count as wrong), it accepts when
+the verdict on those t is consistent at k − u − (T − t): whatever the others say, no more than k of
+T are then wrong. It gives up when they are contradicted at k − u: more answers only add
+contradictions. A cascade with several stages (T, k) goes on while one of them is open. A lead is
+counted over what voices say.
 
-What a gate does not accept may climb on to a design with checks, bought one step after the other. A
-check that decides is the value; else the verdict on all that is held, answers and checks, at that
-rung's k decides as above, and what is contradicted is given up unless a check is left that could
-decide it. An item that has none of the checks does not climb.
+What an acceptance rule does not accept may escalate on to a design with checks, bought one step
+after the other. A check that decides is the value; else the verdict on all that is held, answers
+and checks, at that stage's k decides as above, and what is contradicted is given up unless a check
+is left that could decide it. An item that has none of the checks does not escalate.
 
 Where every answer is to the same question and nothing is noisy, explanations are camps of equal
-answers, and `rrf_design.risk.replay` plays all ladders at once: the fast path. Tests hold both
+answers, and `rrf_design.risk.replay` plays all cascades at once: the fast path. Tests hold both
 against each other.
 """
 
@@ -31,7 +31,7 @@ from rrf_design.errors import InputError
 from rrf_design.promises._decisions import HeldDecisions
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises._truths import Said, Truth
-from rrf_design.promises.policies import GateKind, LadderPolicy, LastRung
+from rrf_design.promises.policies import CascadePolicy, LastStage, RuleKind
 from rrf_design.risk import UNREADABLE, replay
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ class PlayedPolicy:
     `delivered`: without a person's help.
     """
 
-    policy: LadderPolicy
+    policy: CascadePolicy
     cost: Floats
     delivered: Marks
     wrong: Marks
@@ -86,13 +86,13 @@ class PlayedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LastPrices:
-    """What the last rung costs an item: a person's check, or keeping it back."""
+    """What the last stage costs an item: a person's check, or keeping it back."""
 
     check: float
     withheld: float
 
-    def of(self, last: LastRung) -> float:
-        return self.check if last is LastRung.PERSON else self.withheld
+    def of(self, last: LastStage) -> float:
+        return self.check if last is LastStage.PERSON else self.withheld
 
 
 def unrecorded(played: PlayedPolicy, sheet: AnswerSheet) -> Marks:
@@ -112,7 +112,7 @@ def at_worst(played: PlayedPolicy, sheet: AnswerSheet) -> PlayedPolicy:
 
 
 def play(
-    policies: Sequence[LadderPolicy],
+    policies: Sequence[CascadePolicy],
     sheet: AnswerSheet,
     *,
     last: LastPrices,
@@ -128,13 +128,13 @@ def play(
         raise InputError(f"{len(truths)} truths for {len(sheet)} items")
     quick = sheet.identity if fast is None else fast
     decisions = HeldDecisions(sheet)
-    done: dict[LadderPolicy, PlayedPolicy] = {}
+    done: dict[CascadePolicy, PlayedPolicy] = {}
     for policy in dict.fromkeys(policy.answers_only for policy in policies):
         asked: list[int] = [0] * len(sheet)
         values: list[Said | None] = [None] * len(sheet)
         if not policy.order:
             pass  # a check decides all of it
-        elif quick or policy.gate is GateKind.LEAD:
+        elif quick or policy.gate is RuleKind.LEAD:
             asked, values = _by_camps(policy, sheet)
         else:
             asked, values = decisions.play(policy)
@@ -143,34 +143,34 @@ def play(
     for policy in policies:
         played = done[policy.answers_only]
         if policy.further:
-            played = _climbed(policy.gates, played, decisions, last, truths)
+            played = _escalated(policy.undiluted, played, decisions, last, truths)
         found.append(_with_checks(policy, played, last))
     return found
 
 
-def _climbed(
-    policy: LadderPolicy,
+def _escalated(
+    policy: CascadePolicy,
     played: PlayedPolicy,
     decisions: HeldDecisions,
     last: LastPrices,
     truths: Sequence[Truth] | None,
 ) -> PlayedPolicy:
-    """What the gate does not accept, after the further steps: their prices are paid, and what they
-    deliver is delivered, errors included.
+    """What the acceptance rule does not accept, after the further steps: their prices are paid, and
+    what they deliver is delivered, errors included.
     """
     values, cost = list(played.values), played.cost.copy()
     delivered, wrong = played.delivered.copy(), played.wrong.copy()
     rest = [place for place, there in enumerate(delivered.tolist()) if not there]
     more: list[tuple[str, ...]] = [()] * len(values)
     decided: set[int] = set()
-    for place, climbed in decisions.further(policy, rest, played.asked).items():
-        more[place] = climbed.bought
-        cost[place] += climbed.price
-        if climbed.value is not None:
-            values[place], delivered[place] = climbed.value, True
+    for place, escalated in decisions.further(policy, rest, played.asked).items():
+        more[place] = escalated.bought
+        cost[place] += escalated.price
+        if escalated.value is not None:
+            values[place], delivered[place] = escalated.value, True
             cost[place] -= last.of(policy.last)
-            wrong[place] = truths is not None and not truths[place].right(climbed.value)
-            decided.update([place] if climbed.by_check else ())
+            wrong[place] = truths is not None and not truths[place].right(escalated.value)
+            decided.update([place] if escalated.by_check else ())
     return PlayedPolicy(
         policy,
         cost,
@@ -183,10 +183,10 @@ def _climbed(
     )
 
 
-def _with_checks(policy: LadderPolicy, played: PlayedPolicy, last: LastPrices) -> PlayedPolicy:
+def _with_checks(policy: CascadePolicy, played: PlayedPolicy, last: LastPrices) -> PlayedPolicy:
     """What random checks add: their expected price.
 
-    The values that the gate accepts are the same, and so is what is wrong with them.
+    The values that the acceptance rule accepts are the same, and so is what is wrong with them.
     """
     if not policy.random_checks:
         return played
@@ -194,7 +194,7 @@ def _with_checks(policy: LadderPolicy, played: PlayedPolicy, last: LastPrices) -
 
 
 def _finish(
-    policy: LadderPolicy,
+    policy: CascadePolicy,
     sheet: AnswerSheet,
     asked: Sequence[int],
     values: Sequence[Said | None],
@@ -212,8 +212,8 @@ def _finish(
     return PlayedPolicy(policy, cost, delivered, wrong, tuple(values), tuple(asked))
 
 
-def _by_camps(policy: LadderPolicy, sheet: AnswerSheet) -> tuple[list[int], list[Said | None]]:
-    """A price of 1 for every call and 0 for the last rung makes the cost the number of calls."""
+def _by_camps(policy: CascadePolicy, sheet: AnswerSheet) -> tuple[list[int], list[Said | None]]:
+    """A price of 1 for every call and 0 for the last stage makes the cost the number of calls."""
     ones = np.ones(len(sheet.nodes))
     (played,) = replay([policy.ladder(sheet.nodes)], sheet.codes, prices=ones, check=0.0)
     values = [

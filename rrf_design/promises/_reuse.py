@@ -13,8 +13,8 @@ them.
 A policy that was tested on other answers, or against other truths, than those that are there now
 promises nothing about the rest of them.
 
-Answers and checks that a policy needs, bought live: rung after rung, each for the items that no
-gate has decided yet.
+Answers and checks that a policy needs, bought live: stage after stage, each for the items that no
+acceptance rule has decided yet.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rrf_design.promises.buying import (
     checking_work,
     identities,
 )
-from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy
+from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import Dataset
 
@@ -129,7 +129,7 @@ def refuse_other_outcomes(
     policy says; items that are not recorded, or whose truth is not at hand, are passed over; not
     all of them may be, where answers are recorded and the pilot's were bought.
     """
-    policy = LadderPolicy.from_json(data["ladder"])
+    policy = CascadePolicy.from_json(data["ladder"])
     marks = next(entry["marks"] for entry in data["policies"] if entry["policy"] == policy.name)
     (played,) = play([policy], pilot, last=last)
     compared = 0
@@ -157,33 +157,33 @@ def _mark(value: Said | None, truth: Truth | None, *, unknown: str) -> str:
     return unknown if truth is None else "r" if truth.right(value) else "w"
 
 
-def climb(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: Sequence[str]) -> BoughtAnswers:
-    """Buy rung after rung, each for the items that the policy has not decided yet."""
+def buy_stages(dataset: Dataset, live: LiveModels, data: Mapping[str, Any], nodes: Sequence[str]) -> BoughtAnswers:
+    """Buy stage after stage, each for the items that the policy has not decided yet."""
     if data["policy"] == CHECK_EVERYTHING:
         return NOTHING
-    policy = LadderPolicy.from_json(data["ladder"])
+    policy = CascadePolicy.from_json(data["ladder"])
     piloted = set(data["drawn"])
     running = [name for name in dataset if name not in piloted]
     live = _within_budget(replace(live, purpose="run under a policy"), dataset)
     answers = recalled(dataset, live, data.get("runs", ()), running)
     may_run(dataset, policy.further, allowed=bool(live.options.get("allow_commands")))
-    for rung, node in enumerate(policy.order, start=1):
+    for stage, node in enumerate(policy.order, start=1):
         if not running:
             break
         new = [name for name in running if node not in answers.of(name)]
         answers = answers.joined(buy_answers(dataset, new, live.after(answers), nodes=[node]))
         sheet, played = _played(dataset.only(running), answers, policy, nodes)
         # What is decided within the answers at hand does not depend on those to come.
-        running = [name for name, asked in zip(sheet.ids, played.asked, strict=True) if asked > rung]
+        running = [name for name, asked in zip(sheet.ids, played.asked, strict=True) if asked > stage]
     outside = dataset.only([name for name in dataset if name not in piloted])
     for step in policy.further:
         sheet, played = _played(outside, answers, policy, nodes)
         items = zip(sheet.ids, played.more, strict=True)
-        climbing = [name for name, more in items if step in more and step not in answers.of(name)]
+        escalating = [name for name, more in items if step in more and step not in answers.of(name)]
         bought = (
-            buy_answers(dataset, climbing, live.after(answers), nodes=[step])
+            buy_answers(dataset, escalating, live.after(answers), nodes=[step])
             if step in nodes
-            else buy_checks(dataset, climbing, live.after(answers), answers, [step])
+            else buy_checks(dataset, escalating, live.after(answers), answers, [step])
         )
         answers = answers.joined(bought)
     return answers
@@ -199,7 +199,7 @@ def _within_budget(live: LiveModels, dataset: Dataset) -> LiveModels:
 
 
 def _played(
-    dataset: Dataset, answers: BoughtAnswers, policy: LadderPolicy, nodes: Sequence[str]
+    dataset: Dataset, answers: BoughtAnswers, policy: CascadePolicy, nodes: Sequence[str]
 ) -> tuple[AnswerSheet, PlayedPolicy]:
     sheet = read_sheet(dataset, answers, nodes)
     (played,) = play([policy], sheet, last=last_prices(sheet, dataset.recipe.ladder))

@@ -1,13 +1,13 @@
 """What a pilot or a policy asks is bought through the product's own loop: journal, cache, prices,
 retries.
 
-A pilot needs every answer of its items, a policy one rung after the other. Either way the questions
-are known beforehand, so the loop gets problems in which they are asked in any case and nothing is
-on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the answers they
-are made from.
+A pilot needs every answer of its items, a policy one stage after the other. Either way the
+questions are known beforehand, so the loop gets problems in which they are asked in any case and
+nothing is on sale: it decides nothing. Checks are fetched afterwards, from problems that hold the
+answers they are made from.
 
 An item that asks the same question several times, or several judges, wants answers of their own, in
-a pilot that buys them together as on rungs that buy one after the other. So a problem with one of
+a pilot that buys them together as on stages that buy one after the other. So a problem with one of
 them holds the others too, as not asked: the loop numbers them as it does in the item's whole
 problem.
 

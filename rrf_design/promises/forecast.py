@@ -35,7 +35,7 @@ from rrf_design.promises._pilot_design import FEWEST_OTHERS, OTHERS, PilotPlan, 
 from rrf_design.promises._pilot_order import replayed
 from rrf_design.promises._play import PlayedPolicy, play
 from rrf_design.promises._sheets import AnswerSheet
-from rrf_design.promises.policies import CHECK_EVERYTHING, SHARES, LastRung
+from rrf_design.promises.policies import CHECK_EVERYTHING, SHARES, LastStage
 from rrf_design.risk import (
     Among,
     Forecast,
@@ -192,7 +192,7 @@ def _guessed(plan: PilotPlan, accuracy: float) -> Expectation:
     prices = plan.sheet.costs.mean(axis=0)
     codes, gold = _guessed_answers(accuracy, len(prices))
     cheap = [int(at) for at in np.argsort(prices, kind="stable")]
-    last = Last.GOLD if plan.policies[0].last is LastRung.PERSON else Last.ABSTAIN
+    last = Last.GOLD if plan.policies[0].last is LastStage.PERSON else Last.ABSTAIN
     ladders = lead_family(len(cheap), [cheap, cheap[::-1]], last=last)
     played = replay(ladders, codes, prices=prices, check=plan.last.check, gold=gold, withheld=plan.last.withheld)
     return lambda wrong: [_seen(one, wrong, among_of(plan)) for one in played]
@@ -209,8 +209,8 @@ def _seen(one: Replay, agreed_wrong: float, among: Among) -> Prospect:
 
 
 def _diluted(prospects: Sequence[Prospect], shares: Sequence[float], plan: PilotPlan) -> list[Prospect]:
-    """Each with every share of random checks; what a gate accepts is what is not sent to the
-    person.
+    """Each with every share of random checks; what an acceptance rule accepts is what is not sent
+    to the person.
     """
     found: list[Prospect] = []
     for part in shares:
@@ -224,18 +224,18 @@ def _diluted(prospects: Sequence[Prospect], shares: Sequence[float], plan: Pilot
 def _dilutes(plan: PilotPlan) -> bool:
     """Whether random checks are possible at all: a person makes them, and they prove averages."""
     averages = plan.settings.statement in (Statement.FRESH, Statement.POLICY)
-    return averages and plan.policies[0].last is LastRung.PERSON and plan.settings.among is Among.ALL
+    return averages and plan.policies[0].last is LastStage.PERSON and plan.settings.among is Among.ALL
 
 
 def _last_price(plan: PilotPlan) -> float:
-    """Of an item that no gate accepts: a check by the person, or else what it costs to
+    """Of an item that no acceptance rule accepts: a check by the person, or else what it costs to
     withhold it.
     """
-    return plan.last.check if plan.policies[0].last is LastRung.PERSON else plan.last.withheld
+    return plan.last.check if plan.policies[0].last is LastStage.PERSON else plan.last.withheld
 
 
-def _advice(found: dict[bool, list[Forecast]], asked: bool, last: LastRung) -> str:
-    nothing = f"{NO_PILOT}: {CHECK_EVERYTHING if last is LastRung.PERSON else 'withhold everything'}"
+def _advice(found: dict[bool, list[Forecast]], asked: bool, last: LastStage) -> str:
+    nothing = f"{NO_PILOT}: {CHECK_EVERYTHING if last is LastStage.PERSON else 'withhold everything'}"
     listed = [(one, checks) for checks, several in found.items() for one in several]
     if all(one.expected_cost is None for one, _ in listed):
         could = [one.labels for one, _ in listed if one.possible]

@@ -26,11 +26,11 @@ from rrf_design.promises._pilot_analysis import checked_value
 from rrf_design.promises._pilot_design import Population, last_prices, places_aside, whole_prices
 from rrf_design.promises._play import PlayedPolicy, play
 from rrf_design.promises._policy_document import check_applies
-from rrf_design.promises._reuse import climb, refuse_other_outcomes
+from rrf_design.promises._reuse import buy_stages, refuse_other_outcomes
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, read_sheet
 from rrf_design.promises._truths import GoldRule, Truth, cannot_tell, read_truth, shown
 from rrf_design.promises.buying import BoughtAnswers, LiveModels, identities
-from rrf_design.promises.policies import CHECK_EVERYTHING, LadderPolicy, LastRung
+from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy, LastStage
 from rrf_design.promises.reviews import person_question, row_text
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
@@ -121,7 +121,7 @@ def run_policy(
     *,
     reviews: Mapping[str, Any] | None = None,
 ) -> PolicyRun:
-    """Run a policy that still applies, on recorded answers or live, rung after rung.
+    """Run a policy that still applies, on recorded answers or live, stage after stage.
 
     Refused when recipe, table or models have changed, or the policy does not prove what it says;
     before anything is asked.
@@ -136,7 +136,7 @@ def run_policy(
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
     piloted = set(data["drawn"])
     if isinstance(answers, LiveModels):
-        known: RecordedAnswers | BoughtAnswers = climb(dataset, answers, data, nodes)
+        known: RecordedAnswers | BoughtAnswers = buy_stages(dataset, answers, data, nodes)
     else:
         known = answers
     sheet = read_sheet(dataset, known, nodes)
@@ -148,12 +148,12 @@ def run_policy(
     rows: dict[str, Row] = {}
     played: PlayedPolicy | None = None
     if data["policy"] != CHECK_EVERYTHING:
-        policy = LadderPolicy.from_json(data["ladder"])
+        policy = CascadePolicy.from_json(data["ladder"])
         pilot = sheet.only(data["places"])
         truths, recorded = [_known_truth(row, said, rule) for row in pilot.rows], not isinstance(answers, LiveModels)
         refuse_other_outcomes(data, pilot, truths, last=last, recorded=recorded)
         (played,) = play(
-            [policy.gates], outside, last=replace(last, withheld=0.0)
+            [policy.undiluted], outside, last=replace(last, withheld=0.0)
         )  # a price to choose by; nobody pays it
         _unanswered(outside, played)
         repairs = HeldDecisions(outside).repairs(played.held)
@@ -177,7 +177,7 @@ def run_policy(
     whole = whole_prices(sheet, dataset.recipe.ladder, live=data["models"] is not None)
     pilot_cost = _beside(data, population, outside, played, whole)
     disputed = [] if played is None else _disputed(outside, played, said, rule)
-    person = played is None or played.policy.last is LastRung.PERSON
+    person = played is None or played.policy.last is LastStage.PERSON
     for row in sheet.rows:
         if row.id in piloted:
             cell = _pilot_truth(row, said, rule)
@@ -221,7 +221,7 @@ def _played_row(row: ItemAnswers, played: PlayedPolicy, at: int, repair: Repair 
     """What the policy makes of an item: its value, or why there is none."""
     value, cost = played.values[at], float(played.cost[at])
     if value is None:
-        where = "goes to a person" if played.policy.last is LastRung.PERSON else "is withheld"
+        where = "goes to a person" if played.policy.last is LastStage.PERSON else "is withheld"
         why = "No answer could be read." if repair is None else repair.reason[:1].upper() + repair.reason[1:]
         return _held_back(row, cost, f"no gate of the policy accepts its answers; it {where}. {why}", repair)
     first = row.implied.get(row.template.node)
@@ -295,7 +295,7 @@ def _beside(
 
 
 def _belongs(data: Mapping[str, Any], dataset: Dataset) -> None:
-    """The ladder's steps are the recipe's."""
+    """The cascade's steps are the recipe's."""
     ladder = data["ladder"] or {}
     known = {*dataset.recipe.nodes.values(), *check_names(dataset)}
     for step in (*ladder.get("order", ()), *ladder.get("further", ())):
@@ -333,7 +333,7 @@ def _by_people(row: ItemAnswers, said: Mapping[str, Any], rule: GoldRule) -> boo
 
 
 def _drawn_to_check(
-    policy: LadderPolicy, played: PlayedPolicy, digest: str, seed: int, places: Sequence[int]
+    policy: CascadePolicy, played: PlayedPolicy, digest: str, seed: int, places: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Which accepted items a person checks: each with its own chance, from the recorded seed and
     its place alone.
@@ -349,7 +349,7 @@ def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None,
     budget = None if promise is None else promise.budget
     everything = check * len(outside)
     if played is None:
-        return RunTotals(0, len(outside), LastRung.PERSON, everything, everything, budget)
+        return RunTotals(0, len(outside), LastStage.PERSON, everything, everything, budget)
     count = int(played.delivered.sum())
     return RunTotals(count, len(outside) - count, played.policy.last, float(played.cost.sum()), everything, budget)
 
@@ -377,7 +377,7 @@ class RunTotals:
 
     delivered: int
     to_people: int
-    last: LastRung | None
+    last: LastStage | None
     cost: float
     check_everything: float
     budget: float | None
@@ -406,7 +406,7 @@ def _run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     among_all = document["among"] == str(Among.ALL)
     size = totals.delivered + totals.to_people if among_all else totals.delivered
     most = int(risk * size)
-    person = totals.last is LastRung.PERSON
+    person = totals.last is LastStage.PERSON
     done = "delivered" if not (among_all and totals.waiting) else "delivered or waiting"
     noun = f"{size:,} {totals.what} {done if person or not among_all else 'run under the policy'}"
     rate, sure_words = f"at most {most:,} ({percent(risk)}) are wrong", f"with confidence {percent(sure)}"
@@ -429,10 +429,10 @@ def _run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
 
 
 def _gone(totals: RunTotals) -> str:
-    """What became of the items that no gate accepted, in words; what is not decided yet is not
-    delivered yet.
+    """What became of the items that no acceptance rule accepted, in words; what is not decided yet
+    is not delivered yet.
     """
-    if totals.last is not LastRung.PERSON:
+    if totals.last is not LastStage.PERSON:
         return "is withheld" if totals.to_people == 1 else "are withheld"
     if totals.waiting:
         left = "all of them" if totals.waiting == totals.to_people > 1 else f"{totals.waiting:,} of these"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.problem import Problem
-from rrf_design.promises.policies import LastRung, climbs_of, family_of
+from rrf_design.promises.policies import LastStage, escalations_of, family_of
 from rrf_design.risk import Ladder, Last, Replay, lead_family, replay
 from scenarios.data_set_promises.baselines import Rules, rules_of
 from scenarios.data_set_promises.panels import Panel
@@ -70,5 +70,5 @@ def own_family(panel: Panel) -> list[Ladder]:
         nodes=[{"id": name} for name in names],
         relations=[{"id": f"{name} like {names[0]}", "tail": names[0], "head": name} for name in names[1:]],
     )
-    climbs = climbs_of(problem, prices)
-    return [p.ladder(names) for p in family_of(names, prices, voices=names, last=LastRung.PERSON, climbs=climbs)]
+    climbs = escalations_of(problem, prices)
+    return [p.ladder(names) for p in family_of(names, prices, voices=names, last=LastStage.PERSON, escalations=climbs)]

@@ -13,7 +13,7 @@ from rrf_design.acquisition import Journal, read_run
 from rrf_design.errors import InputError, Refused
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.promises import (
-    LadderPolicy,
+    CascadePolicy,
     LiveModels,
     PilotSettings,
     gold_truths,
@@ -23,7 +23,7 @@ from rrf_design.promises import (
     run_policy,
 )
 from rrf_design.promises._pilot_design import buy_pilot, checks_to_fetch
-from rrf_design.promises._reuse import climb, recalled, recalled_pilot
+from rrf_design.promises._reuse import buy_stages, recalled, recalled_pilot
 from rrf_design.promises.buying import NOTHING, buy_answers
 from rrf_design.questions.answers import RecordedAnswers
 
@@ -275,7 +275,7 @@ def test_an_item_that_a_gate_accepts_is_asked_no_further(make_world: Any) -> Non
     document = piloted(world, live)
     order = document["ladder"]["order"]
     nodes = tuple(dict.fromkeys(world.dataset.recipe.nodes.values()))
-    bought = climb(world.dataset, live, document, nodes)
+    bought = buy_stages(world.dataset, live, document, nodes)
     assert len(bought.answers) == 50
     asked = {name: set(bought.of(name)) for name in bought.answers}
     assert all(names == set(order[: len(names)]) for names in asked.values())
@@ -354,7 +354,7 @@ def test_items_that_made_the_order_keep_the_answers_they_gave(tmp_path: Any) -> 
     bought = buy_pilot(data, settings, live("journal.sqlite"))
     plan = plan_pilot(data, bought, settings)
     document = policy_document(run_pilot(plan, gold_truths(plan)[0], truth_source="gold column 'booked'"))
-    assert LadderPolicy.from_json(document["ladder"]).order == ("a",)
+    assert CascadePolicy.from_json(document["ladder"]).order == ("a",)
     run = run_policy(data, live("journal.sqlite"), document)
     truth = {item.id: item.gold for item in data.items_in_order()}
     outside = [(name, row) for name, row in zip(run.ids, run.rows, strict=True) if name not in document["drawn"]]

@@ -14,20 +14,20 @@ import rrf_design as rrf
 from rrf_design.checks import decides, states
 from rrf_design.derive import on_sale
 from rrf_design.problem import Problem
-from rrf_design.promises import LadderPolicy, LiveModels, PilotSettings, gold_truths, plan_pilot
+from rrf_design.promises import CascadePolicy, LiveModels, PilotSettings, gold_truths, plan_pilot
 from rrf_design.promises._checks import shown_to
 from rrf_design.promises._pilot_design import buy_pilot
 from rrf_design.promises._play import play
-from rrf_design.promises._reuse import climb
+from rrf_design.promises._reuse import buy_stages
 from rrf_design.promises._sheets import ItemAnswers, read_sheet
 from rrf_design.promises.policies import (
     MOST_STRUCTURES,
-    CheckRung,
-    GateKind,
-    check_rungs,
-    climbs_of,
+    CheckStage,
+    RuleKind,
+    check_stages,
     common,
-    rungs_by_hand,
+    escalations_of,
+    stages_by_hand,
 )
 
 WORLDS = [
@@ -49,7 +49,7 @@ def bought(world: Any) -> Any:
 def test_a_policy_on_all_items_is_what_one_item_after_the_other_comes_to(make_checked_world: Any, given: Any) -> None:
     world = make_checked_world(given["kinds"], **{key: v for key, v in given.items() if key != "kinds"})
     plan = bought(world)
-    certified = [policy for policy in plan.policies if policy.gate is GateKind.CONSISTENT and policy.further]
+    certified = [policy for policy in plan.policies if policy.gate is RuleKind.CONSISTENT and policy.further]
     rungs = {(policy.further, policy.further_k) for policy in certified}
     assert rungs
     seen: set[str] = set()
@@ -66,9 +66,9 @@ def test_a_policy_on_all_items_is_what_one_item_after_the_other_comes_to(make_ch
     assert seen >= {step for steps, _ in rungs for step in steps}
 
 
-def _some(policies: list[LadderPolicy], each: int) -> list[LadderPolicy]:
+def _some(policies: list[CascadePolicy], each: int) -> list[CascadePolicy]:
     """So many of every rung with checks."""
-    by_rung: dict[Any, list[LadderPolicy]] = {}
+    by_rung: dict[Any, list[CascadePolicy]] = {}
     for policy in policies:
         by_rung.setdefault((policy.further, policy.further_k), []).append(policy)
     return [policy for found in by_rung.values() for policy in found[:: max(1, len(found) // each)][:each]]
@@ -77,18 +77,18 @@ def _some(policies: list[LadderPolicy], each: int) -> list[LadderPolicy]:
 Known = dict[tuple[str, tuple[str, ...], int], tuple[str, Any]]
 
 
-def walk(policy: LadderPolicy, row: ItemAnswers, known: Known) -> tuple[Any, tuple[str, ...]]:
+def walk(policy: CascadePolicy, row: ItemAnswers, known: Known) -> tuple[Any, tuple[str, ...]]:
     """The obvious way: one answer or check after the other, one repair after the other."""
     held: tuple[str, ...] = ()
     for step in policy.order:
         held = (*held, step)
         unread = sum(row.said[name] is None for name in held)
-        open_rungs = [(most, k - unread) for most, k in policy.rungs if most >= len(held)]
-        for most, k in open_rungs:
+        open_stages = [(most, k - unread) for most, k in policy.stages if most >= len(held)]
+        for most, k in open_stages:
             verdict = judged(row, held, k - (most - len(held)), known)
             if verdict[0] == "consistent":
                 return verdict[1], held
-        if all(k < 0 or judged(row, held, k, known)[0] == "contradicted" for _, k in open_rungs):
+        if all(k < 0 or judged(row, held, k, known)[0] == "contradicted" for _, k in open_stages):
             break
     checks = row.template.checks
     last = max((at for at, step in enumerate(policy.further) if step in checks), default=-1)
@@ -155,12 +155,12 @@ def test_the_live_loop_does_what_the_replay_says(make_checked_world: Any, given:
     live_is_replay(world, plan, _some([policy for policy in plan.policies if policy.further], 1))
 
 
-def live_is_replay(world: Any, plan: Any, policies: list[LadderPolicy]) -> None:
+def live_is_replay(world: Any, plan: Any, policies: list[CascadePolicy]) -> None:
     data, nodes = world.dataset, tuple(plan.sheet.nodes)
     truths, _ = gold_truths(plan)
     for number, policy in enumerate(policies):
         live = world.live(f"live{number}.sqlite")
-        answers = climb(data, live, {"policy": policy.name, "ladder": policy.to_json(), "drawn": []}, nodes)
+        answers = buy_stages(data, live, {"policy": policy.name, "ladder": policy.to_json(), "drawn": []}, nodes)
         known = [truths[name] for name in data]
         (replayed,) = play([policy], plan.sheet, last=plan.last, truths=known)
         (ran,) = play([policy], read_sheet(data, answers, nodes), last=plan.last, truths=known)
@@ -333,7 +333,7 @@ def test_equal_questions_and_judges_are_asked_under_the_same_numbers_rung_after_
     opinions = {repeat for prompt, repeat in world.asked if "Is " in prompt}
     assert (repeats, opinions) == ({0, 1, 2}, {0, 1})
     world.asked.clear()
-    plain = [policy for policy in plan.policies if not policy.further and policy.gate is GateKind.CONSISTENT][-1]
+    plain = [policy for policy in plan.policies if not policy.further and policy.gate is RuleKind.CONSISTENT][-1]
     both = next(policy for policy in plan.policies if {"judge", "again"} <= set(policy.further))
     one = next(policy for policy in plan.policies if "judge" not in policy.further and "again" in policy.further)
     live_is_replay(world, plan, [plain, replace(plain, order=plain.order[::-1]), both, one])
@@ -407,10 +407,10 @@ def test_rungs_are_the_cheapest_designs_of_their_margin() -> None:
     prices = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0, "f": 1.0}
     problem = star(prices)
     sold = on_sale(problem, prices)
-    found = climbs_of(problem, prices)
+    found = escalations_of(problem, prices)
     assert found
     for one in found:
-        for answers, k in one.rungs:
+        for answers, k in one.stages:
             held = list(one.order[:answers])
             if k:
                 margin = sold.margin(select=held, k=k).lower
@@ -420,22 +420,22 @@ def test_rungs_are_the_cheapest_designs_of_their_margin() -> None:
 
 def test_a_climb_asks_more_and_allows_more_from_rung_to_rung_and_its_margin_never_falls() -> None:
     prices = dict.fromkeys("abcdefgh", 1.0)
-    found = climbs_of(star(prices), prices)
+    found = escalations_of(star(prices), prices)
     for one in found:
-        assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(one.rungs))
-        leads = [answers - 2 * k for answers, k in one.rungs]  # all answer one question, so the margin is √lead
+        assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(one.stages))
+        leads = [answers - 2 * k for answers, k in one.stages]  # all answer one question, so the margin is √lead
         assert leads == sorted(leads)
         assert all(b - a <= 1 for a, b in pairwise(leads))
-        assert one.level == (len(set(leads)) == 1 and [k for _, k in one.rungs] in ([0, 1], [0, 1, 2]))
-        assert one.rungs[0][0] >= 2
+        assert one.level == (len(set(leads)) == 1 and [k for _, k in one.stages] in ([0, 1], [0, 1, 2]))
+        assert one.stages[0][0] >= 2
     assert {one.order for one in found} == {tuple("abcdefgh")}  # equals as the recipe has them
-    assert len({one.rungs for one in found}) == len(found) < 60
+    assert len({one.stages for one in found}) == len(found) < 60
 
 
 def test_climbs_need_a_few_asks_and_the_common_structures_speak() -> None:
     many = dict.fromkeys((f"n{at}" for at in range(13)), 1.0)
-    assert climbs_of(star(many, "n0"), many) == []
-    assert climbs_of(star({"a": 1.0}), {"a": 1.0}) == []
+    assert escalations_of(star(many, "n0"), many) == []
+    assert escalations_of(star({"a": 1.0}), {"a": 1.0}) == []
     shapes = [object() for _ in range(MOST_STRUCTURES + 1)]
     listed = [shape for at, shape in enumerate(shapes) for _ in range(at + 1)]
     assert common(listed) == shapes[:0:-1]
@@ -464,14 +464,14 @@ def test_where_every_answer_may_be_wrong_the_frontier_names_the_checks_that_deci
     """No answer is asked for a value that is known, only those that a check is made from otherwise;
     people are no rung here; the cheapest first.
     """
-    found = check_rungs(with_checks(PRICES, TESTS, LEDGER, CLERK), PRICES, {"tests", "ledger", "clerk"})
+    found = check_stages(with_checks(PRICES, TESTS, LEDGER, CLERK), PRICES, {"tests", "ledger", "clerk"})
     assert found == [
-        CheckRung(("a", "tests"), None),
-        CheckRung(("ledger",), None),
-        CheckRung(("a", "tests", "ledger"), None),
+        CheckStage(("a", "tests"), None),
+        CheckStage(("ledger",), None),
+        CheckStage(("a", "tests", "ledger"), None),
     ]
-    assert check_rungs(with_checks(PRICES, TESTS, LEDGER), PRICES, {"ledger"}) == [CheckRung(("ledger",), None)]
-    assert check_rungs(with_checks(PRICES, CLERK), PRICES, {"clerk"}) == []
+    assert check_stages(with_checks(PRICES, TESTS, LEDGER), PRICES, {"ledger"}) == [CheckStage(("ledger",), None)]
+    assert check_stages(with_checks(PRICES, CLERK), PRICES, {"clerk"}) == []
 
 
 def test_designs_with_a_judge_are_the_cheapest_that_reach_the_goal() -> None:
@@ -481,8 +481,8 @@ def test_designs_with_a_judge_are_the_cheapest_that_reach_the_goal() -> None:
     own.
     """
     problem = with_checks(PRICES, TESTS, JUDGE, delta=0.4)
-    found = check_rungs(problem, PRICES, {"tests", "judge"})
-    assert CheckRung(("a", "tests"), None) in found
+    found = check_stages(problem, PRICES, {"tests", "judge"})
+    assert CheckStage(("a", "tests"), None) in found
     cost = {**PRICES, "tests": 5.0, "judge": 2.0}
     sold = on_sale(problem, PRICES)
     sold = sold.model_copy(update={"anchors": problem.anchors})
@@ -501,24 +501,24 @@ def test_designs_with_a_judge_are_the_cheapest_that_reach_the_goal() -> None:
         # Its prompt names b, whose answer is then needed, too.
         assert sum(cost[step] for step in rung.steps) <= min(reaching) + PRICES["b"]
     noisy = with_checks(PRICES, {**JUDGE, "sigma": 5.0}, delta=0.4)
-    assert check_rungs(noisy, PRICES, {"judge"}) == []
+    assert check_stages(noisy, PRICES, {"judge"}) == []
 
 
 def test_a_quorum_of_checks_that_may_be_wrong_is_a_rung() -> None:
     three = [{"id": f"j{n}", "source": {"command": ["x"]}, "cost": 3.0 - n, "trusted": False} for n in range(3)]
     problem = with_checks(PRICES, *three, wrong_checks=1)
-    assert CheckRung(("a", "j2", "j1"), None) in check_rungs(problem, PRICES, {"j0", "j1", "j2"})
+    assert CheckStage(("a", "j2", "j1"), None) in check_stages(problem, PRICES, {"j0", "j1", "j2"})
 
 
 def test_rungs_by_hand() -> None:
     problem = with_checks(PRICES, TESTS, JUDGE)
-    assert rungs_by_hand(problem, ["judge", "tests"]) == [CheckRung(("a", "b", "judge", "tests"), None)]
-    assert [rung.k for rung in rungs_by_hand(problem, ["judge"])] == [None, 1, 2]
-    assert rungs_by_hand(problem, ["nobody"]) == []
+    assert stages_by_hand(problem, ["judge", "tests"]) == [CheckStage(("a", "b", "judge", "tests"), None)]
+    assert [rung.k for rung in stages_by_hand(problem, ["judge"])] == [None, 1, 2]
+    assert stages_by_hand(problem, ["nobody"]) == []
 
 
 def test_many_asks_leave_the_cheapest_checks_that_decide() -> None:
     many = dict.fromkeys((f"n{at}" for at in range(13)), 1.0)
     problem = with_checks({"a": 1.0, **many}, TESTS, LEDGER, JUDGE | {"source": {"verifier": "m", "prompt": "?"}})
     names = {"tests", "ledger", "judge"}
-    assert check_rungs(problem, many, names) == [CheckRung(("a", "tests"), None), CheckRung(("ledger",), None)]
+    assert check_stages(problem, many, names) == [CheckStage(("a", "tests"), None), CheckStage(("ledger",), None)]

@@ -14,7 +14,7 @@ from rrf_design.problem import Problem
 from rrf_design.promises import PilotSettings, gold_truths
 from rrf_design.promises._play import play
 from rrf_design.promises._sheets import PolicyTemplate, read_sheet
-from rrf_design.promises.policies import Climb, GateKind, LadderPolicy, LastRung, diluted, family_of
+from rrf_design.promises.policies import CascadePolicy, Escalation, LastStage, RuleKind, diluted, family_of
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 
@@ -24,7 +24,7 @@ def test_the_fast_path_is_the_products_own_decision(make_world: Any, unread: flo
     world = make_world(items=40, wrong=wrong, unread=unread, nodes=5)
     plan = world.plan(PilotSettings(20, 0.2))
     assert plan.sheet.identity
-    certified = [policy for policy in plan.policies if policy.gate is GateKind.CONSISTENT]
+    certified = [policy for policy in plan.policies if policy.gate is RuleKind.CONSISTENT]
     assert {policy.number for policy in certified} == {0, 1, 2}
     quick = play(certified, plan.sheet, last=plan.last, fast=True)
     slow = play(certified, plan.sheet, last=plan.last, fast=False)
@@ -102,13 +102,13 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(with_ledger: Any, make_w
     chosen, proven, and delivers its values.
     """
     from rrf_design.promises import prove_policy, run_policy
-    from rrf_design.promises.policies import LadderPolicy
+    from rrf_design.promises.policies import CascadePolicy
     from rrf_design.questions.answers import RecordedAnswers
 
     world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.1)
     document = json.loads(json.dumps(world.document(PilotSettings(100, 0.05))))
     assert document["ladder"]["further"] == ["ledger"]
-    assert LadderPolicy.from_json(document["ladder"]).to_json() == document["ladder"]
+    assert CascadePolicy.from_json(document["ladder"]).to_json() == document["ladder"]
     assert "; else ledger; else person" in document["policy"]
     assert document["cost_per_item"] < 20.0
     prove_policy(document)
@@ -156,14 +156,14 @@ def test_a_check_may_decide_everything(with_ledger: Any, make_world: Any) -> Non
     looked up, and a person has the rows without one.
     """
     from rrf_design.promises import prove_policy, run_policy
-    from rrf_design.promises.policies import LadderPolicy
+    from rrf_design.promises.policies import CascadePolicy
     from rrf_design.questions.answers import RecordedAnswers
 
     world = with_ledger(make_world, lambda at, truth: truth if at % 10 else "", items=200, wrong=0.0, together=1.0)
     document = json.loads(json.dumps(world.document(PilotSettings(100, 0.05))))
     assert document["policy"] == "ledger; else person"
     assert document["ladder"]["order"] == []
-    assert LadderPolicy.from_json(document["ladder"]).to_json() == document["ladder"]
+    assert CascadePolicy.from_json(document["ladder"]).to_json() == document["ladder"]
     prove_policy(document)
     data = world.dataset
     with RecordedAnswers(data, world.answers) as answers:
@@ -285,8 +285,8 @@ NODES = ("a", "b", "c", "d", "e")
 PRICES = {"a": 2.0, "b": 1.0, "c": 8.0, "d": 1.0, "e": 4.0}
 
 
-def made(**changes: Any) -> list[LadderPolicy]:
-    given: dict[str, Any] = {"voices": NODES, "last": LastRung.PERSON, **changes}
+def made(**changes: Any) -> list[CascadePolicy]:
+    given: dict[str, Any] = {"voices": NODES, "last": LastStage.PERSON, **changes}
     return family_of(NODES, PRICES, **given)
 
 
@@ -294,41 +294,41 @@ def test_each_rule_stands_once_and_cheap_nodes_come_first() -> None:
     found = made()
     assert len({policy.name for policy in found}) == len(found)
     assert found[0].order == ("b",)
-    assert {p.number for p in found if p.gate is GateKind.CONSISTENT} == {0, 1, 2}
+    assert {p.number for p in found if p.gate is RuleKind.CONSISTENT} == {0, 1, 2}
     assert any(policy.order == ("c", "e", "a", "d", "b") for policy in found)
-    assert all(policy.within > 2 * policy.number for policy in found if policy.gate is GateKind.CONSISTENT)
+    assert all(policy.within > 2 * policy.number for policy in found if policy.gate is RuleKind.CONSISTENT)
 
 
 def test_a_lead_counts_voices_only() -> None:
     found = made(voices=("a", "b"))
-    assert all(set(p.order) <= {"a", "b"} for p in found if p.gate is GateKind.LEAD)
-    assert any("c" in p.order for p in found if p.gate is GateKind.CONSISTENT)
+    assert all(set(p.order) <= {"a", "b"} for p in found if p.gate is RuleKind.LEAD)
+    assert any("c" in p.order for p in found if p.gate is RuleKind.CONSISTENT)
 
 
 def test_climbs_are_policies_and_come_back_from_their_document() -> None:
     climbs = [
-        Climb(NODES, ((2, 0), (4, 1)), level=True),
-        Climb(NODES, ((2, 0), (5, 1)), level=False),
-        Climb(NODES, ((3, 1), (5, 2)), level=False),
+        Escalation(NODES, ((2, 0), (4, 1)), level=True),
+        Escalation(NODES, ((2, 0), (5, 1)), level=False),
+        Escalation(NODES, ((3, 1), (5, 2)), level=False),
     ]
-    found = [policy for policy in made(climbs=climbs) if policy.earlier]
+    found = [policy for policy in made(escalations=climbs) if policy.earlier]
     assert [policy.name for policy in found] == [
         "consistent at k = 0 within a, b; else at k = 1 with c, d, e; else person",
         "consistent at k = 1 within a, b, c; else at k = 2 with d, e; else person",
     ]  # a level climb over voices is a lead, which is there already
-    assert [LadderPolicy.from_json(policy.to_json()) for policy in found] == found
-    assert len([p for p in made(climbs=climbs, voices=("a",)) if p.earlier]) == 3
-    assert not [p for p in made(climbs=climbs, by_hand={"order": ["a", "b", "c", "d", "e"]}) if p.earlier]
+    assert [CascadePolicy.from_json(policy.to_json()) for policy in found] == found
+    assert len([p for p in made(escalations=climbs, voices=("a",)) if p.earlier]) == 3
+    assert not [p for p in made(escalations=climbs, by_hand={"order": ["a", "b", "c", "d", "e"]}) if p.earlier]
     for bad in ([[5, 1]], [[2, 1]], [[0, 0]], [[2]], "2", [[2, True]], [[2, 0], [2, 1]]):
         with pytest.raises(InputError, match="rung"):
-            LadderPolicy.from_json({**found[0].to_json(), "earlier": bad})
+            CascadePolicy.from_json({**found[0].to_json(), "earlier": bad})
 
 
 def test_a_recipe_can_fix_the_rungs() -> None:
     found = made(by_hand={"order": ["c", "a"], "gate": "consistent", "last": "withheld"})
     assert [(p.order, p.number, p.last) for p in found] == [
-        (("c",), 0, LastRung.WITHHELD),
-        (("c", "a"), 0, LastRung.WITHHELD),
+        (("c",), 0, LastStage.WITHHELD),
+        (("c", "a"), 0, LastStage.WITHHELD),
     ]
 
 
@@ -336,7 +336,7 @@ def test_policies_come_back_from_their_documents_old_ones_too() -> None:
     old, new = (made(by_hand={"gate": word}) for word in ("certified", "consistent"))
     assert old == new
     for policy in made():
-        assert LadderPolicy.from_json(policy.to_json()) == policy
+        assert CascadePolicy.from_json(policy.to_json()) == policy
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_a_bad_ladder_is_refused(section: Any, words: str) -> None:
 )
 def test_another_document_is_refused(data: Any) -> None:
     with pytest.raises(InputError):
-        LadderPolicy.from_json(data)
+        CascadePolicy.from_json(data)
 
 
 def test_random_checks_keep_the_gate_and_survive_writing() -> None:
@@ -390,17 +390,17 @@ def test_random_checks_keep_the_gate_and_survive_writing() -> None:
     }  # 0.9 leaves nothing to test
     assert len({policy.name for policy in found}) == len(found) == 9 * len(made())
     last = found[-1]
-    assert LadderPolicy.from_json(last.to_json()) == last
-    assert last.gates in made()
+    assert CascadePolicy.from_json(last.to_json()) == last
+    assert last.undiluted in made()
     with pytest.raises(InputError, match="random_checks"):
-        LadderPolicy.from_json({**last.to_json(), "random_checks": 1})
+        CascadePolicy.from_json({**last.to_json(), "random_checks": 1})
 
 
 def test_ids_that_read_as_several_are_quoted_so_that_no_two_ladders_have_one_name() -> None:
     orders = [("a, b",), ("a", "b"), ('"a', 'b"'), ('"a, b"',), ("a; else person", "b"), ("a", "; b"), ('a"', "b")]
-    found = {LadderPolicy(order, GateKind.LEAD, 1, LastRung.PERSON).name for order in orders}
-    found |= {LadderPolicy(("x",), GateKind.LEAD, 1, LastRung.PERSON, further=order).name for order in orders}
+    found = {CascadePolicy(order, RuleKind.LEAD, 1, LastStage.PERSON).name for order in orders}
+    found |= {CascadePolicy(("x",), RuleKind.LEAD, 1, LastStage.PERSON, further=order).name for order in orders}
     assert len(found) == 2 * len(orders)
     assert 'lead of 1 within "a, b"; else person' in found
-    policy = LadderPolicy(("a, b", "c"), GateKind.CONSISTENT, 0, LastRung.PERSON)
-    assert LadderPolicy.from_json(policy.to_json()) == policy
+    policy = CascadePolicy(("a, b", "c"), RuleKind.CONSISTENT, 0, LastStage.PERSON)
+    assert CascadePolicy.from_json(policy.to_json()) == policy

@@ -12,7 +12,7 @@ from rrf_design.checker.promise_words import nothing_delivered
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, prove_policy, run_policy
 from rrf_design.promises._policy_document import policy_document
-from rrf_design.promises.policies import LastRung
+from rrf_design.promises.policies import LastStage
 from rrf_design.promises.running import RunTotals, _run_sentence
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement
@@ -236,7 +236,7 @@ def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, toge
 
     import rrf_design as rrf
     from rrf_design.models.scripted import ScriptedModel
-    from rrf_design.promises import LadderPolicy, LiveModels, gold_truths, plan_pilot, policy_document, run_pilot
+    from rrf_design.promises import CascadePolicy, LiveModels, gold_truths, plan_pilot, policy_document, run_pilot
     from rrf_design.promises._pilot_design import buy_pilot
     from rrf_design.promises._play import play
 
@@ -269,7 +269,7 @@ def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, toge
             (found,) = play([policy], plan.sheet, last=plan.last)
             ladder = {**document, "policy": policy.name, "ladder": policy.to_json()}
             done = _run_unproven(data, live(f"run{number}.sqlite"), ladder)
-            assert LadderPolicy.from_json(ladder["ladder"]) == policy
+            assert CascadePolicy.from_json(ladder["ladder"]) == policy
             for at, (name, row) in enumerate(zip(done.ids, done.rows, strict=True)):
                 if name not in document["drawn"]:
                     assert (row["answer"], row["cost"]) == (found.values[at], found.cost[at]), (policy.name, name)
@@ -371,7 +371,7 @@ def test_checking_everything_says_why(make_world: Any) -> None:
 
 def test_the_sentence_names_its_denominator() -> None:
     base = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
-    totals = RunTotals(1812, 188, LastRung.PERSON, 311.4, 1600.0, 400.0, "totals")
+    totals = RunTotals(1812, 188, LastStage.PERSON, 311.4, 1600.0, 400.0, "totals")
     delivered = {**base, "among": str(Among.DELIVERED)}
     assert (
         _run_sentence({**delivered, "statement": str(Statement.REST)}, totals)
@@ -390,14 +390,14 @@ def test_the_sentence_names_its_denominator() -> None:
 def test_what_waits_is_not_called_delivered_and_nobody_checks_what_is_withheld() -> None:
     document = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
     document |= {"among": "all", "statement": "fresh"}
-    totals = RunTotals(90, 10, LastRung.PERSON, 50.0, 100.0, 40.0)
+    totals = RunTotals(90, 10, LastStage.PERSON, 50.0, 100.0, 40.0)
     waiting = _run_sentence(document, replace(totals, waiting=10))
     assert waiting.startswith("Of the 100 values delivered or waiting, ")
     assert "; 10 of them went to a person, and all of them wait for an answer;" in waiting
     assert "who could not tell 1;" in _run_sentence(document, replace(totals, untold=1))
     assert "went to a person, and it waits" in _run_sentence(document, replace(totals, to_people=1, waiting=1))
     assert totals.over_budget == 10.0
-    withheld = _run_sentence({**document, "among": "delivered"}, replace(totals, last=LastRung.WITHHELD, to_people=1))
+    withheld = _run_sentence({**document, "among": "delivered"}, replace(totals, last=LastStage.WITHHELD, to_people=1))
     assert withheld.endswith("; 1 is withheld; cost 50.00 of 40.00.")
 
 
@@ -414,5 +414,5 @@ def test_an_average_is_not_rounded_down(size: int, words: str) -> None:
         "statement": "fresh",
         "drawn": [""] * 60,
     }
-    totals = RunTotals(size, 0, LastRung.PERSON, 1.0, 2.0, None)
+    totals = RunTotals(size, 0, LastStage.PERSON, 1.0, 2.0, None)
     assert f"Of the {size:,} values delivered, {words} are wrong on average" in _run_sentence(document, totals)
