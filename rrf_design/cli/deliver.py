@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +18,7 @@ from rrf_design.documents import write
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
-    from rrf_design.promises import DeliverySession, Look, TestedDelivery
+    from rrf_design.promises import DeliverySession, TestedDelivery
     from rrf_design.questions import Dataset
 
 KEYS = "Type what is right; ? if nobody can tell, /1 to take the first answer shown, /q to stop for now."
@@ -56,6 +55,12 @@ def deliver_verb(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="[RUN]", help="Go on with the labels that are there already.")
     ] = None,
+    asks: Annotated[
+        str | None,
+        typer.Option(
+            "--asks", help="Answers used or bought of each row: a number, all (default), or auto for the cheapest."
+        ),
+    ] = None,
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Only say how many looks to expect at several risks; reads no truth.")
     ] = False,
@@ -76,60 +81,55 @@ def deliver_verb(
     Example: rrf-design deliver rrf.toml --responses answers.jsonl --risk 5% --review look.csv
     -o delivered.csv -o proof.json
     """
-    from rrf_design.promises import DeliverySession, answered, forecast_delivery
-    from rrf_design.promises.reviews import check_review_file, write_reviews
+    from rrf_design.promises import deliver
     from rrf_design.studio.labels import review_file
     from rrf_design.tables.delivered import check_outputs, spare_inputs
 
     dataset = options.Items(data).dataset(file)
-    shares = {
-        "risk": None if risk is None else share_number(risk, "--risk"),
-        "confidence": None if confidence is None else share_number(confidence, "--confidence"),
-    }
+    shares: dict[str, Any] = {"risk": _share(risk, "--risk"), "confidence": _share(confidence, "--confidence")}
     if forecast:
-        found = forecast_delivery(dataset, responses, **shares)
-        printer.result(found, lambda: _describe_forecast(found))
-        return 0 if any(one.get("pays", True) for one in found["risks"]) else 1
+        return _forecast(dataset, responses, asks, shares, printer)
     check_outputs(outputs or [])
     spare_inputs(outputs or [], dataset, file, responses, data, review)
-    gold = dataset.recipe.data.gold is not None
-    alone = gold and review is None and resume is None
-    with ExitStack() as stack:
-        place = stack.enter_context(review_file(review, "deliver", blind=True))
-        if place is not None:
-            check_review_file(place)
-        said = _filled(place, dataset)
-        asked = stack.enter_context(_sources(live, printer, responses))
-        session = stack.enter_context(
-            DeliverySession(
-                dataset,
-                responses if responses is not None else asked,
-                **shares,
-                budget=live.budget,
-                seed=seed,
-                known={} if resume is not None else said,
-                record=None if alone else _folder(live.store),
-                resume=resume is not None,
-            )
+    alone = dataset.recipe.data.gold is not None and review is None and resume is None
+    typed = review is None and not alone and not printer.as_json and sys.stdin.isatty()
+    with review_file(review, "deliver", blind=True) as place, _sources(live, printer, responses) as asked:
+        result = deliver(
+            dataset,
+            responses if responses is not None else asked,
+            **shares,
+            budget=live.budget,
+            asks=asks,
+            seed=seed,
+            record=None if alone else _folder(live.store),
+            resume=resume or False,
+            review=place,
+            ask=_ask if typed else None,
         )
-        if resume not in (None, "last") and not session.run.startswith(str(resume)):
-            raise InputError(f"--resume {resume}: this recipe, table and risk are {session.run}; name that, or nothing")
-        told: set[str] = set()
-        for _ in answered(session, lambda look: _known(session, look, said)):
-            told.add(_)
-        if review is None and not alone and not printer.as_json and sys.stdin.isatty():
-            _ask(session)
-        result = session.result()
-        unused = [name for name in said if resume is not None and name not in told and not session.labelled(name)]
-        if unused:
-            printer.note(
-                f"{review}: {len(unused)} values are of rows that nobody was asked about, {unused[0]!r} among them"
-            )
         _write(result, outputs or [])
-        if place is not None and result.next:
-            write_reviews(place, [(look.id, look.question, look.text) for look in result.next])
-    printer.result(result.to_json, lambda: _describe(session, result, review, quiet=printer.quiet))
+    _tell_unused(result, review, printer)
+    printer.result(result.to_json, lambda: _describe(result, review, quiet=printer.quiet))
     return 0 if result.reached else 1
+
+
+def _share(text: str | None, option: str) -> float | None:
+    return None if text is None else share_number(text, option)
+
+
+def _forecast(
+    dataset: Dataset, responses: Path | None, asks: str | None, shares: Mapping[str, Any], printer: Printer
+) -> int:
+    from rrf_design.promises import forecast_delivery
+
+    found = forecast_delivery(dataset, responses, asks=asks, **shares)
+    printer.result(found, lambda: _describe_forecast(found))
+    return 0 if any(one.get("pays", True) for one in found["risks"]) else 1
+
+
+def _tell_unused(result: TestedDelivery, review: Path | None, printer: Printer) -> None:
+    if result.unused:
+        many, first = len(result.unused), result.unused[0]
+        printer.note(f"{review}: {many} values are of rows that nobody was asked about, {first!r} among them")
 
 
 def _sources(live: Live, printer: Printer, responses: Path | None) -> Any:
@@ -145,17 +145,6 @@ def _folder(store: str | None) -> Path:
 
     path = store_address(store).removeprefix("sqlite:///")
     return Path(".") if "://" in path or path == ":memory:" else Path(path).absolute().parent
-
-
-def _filled(review: Path | None, dataset: Dataset) -> dict[str, Any]:
-    from rrf_design.promises.reviews import read_reviews
-
-    return {} if review is None or not review.is_file() else read_reviews(review, only=list(dataset))
-
-
-def _known(session: DeliverySession, look: Look, said: Mapping[str, Any]) -> Any:
-    """What people wrote about a row, else its gold cell."""
-    return said[look.id] if look.id in said else session.gold(look.id)
 
 
 def _ask(session: DeliverySession) -> None:
@@ -209,7 +198,7 @@ def _write(result: TestedDelivery, outputs: list[Path]) -> None:
             write_output(path, result.delivery)
 
 
-def _describe(session: DeliverySession, result: TestedDelivery, review: Path | None, *, quiet: bool) -> None:
+def _describe(result: TestedDelivery, review: Path | None, *, quiet: bool) -> None:
     from rrf_design.studio.labels import is_store
 
     say(result.sentence)
@@ -218,7 +207,7 @@ def _describe(session: DeliverySession, result: TestedDelivery, review: Path | N
     say(result.cost_sentence)
     if result.reached:
         return
-    say(session.progress())
+    say(result.progress)
     if result.next and review is not None:
         many = f"{len(result.next):,} rows wait" if len(result.next) != 1 else "1 row waits"
         how = "fill in the column value (? where nobody can tell)"
@@ -246,4 +235,14 @@ def _describe_forecast(found: Mapping[str, Any]) -> None:
     if not found["answers_known"]:
         heads = ["risk", "looks, at least", "", "", ""]
     table(f"Looks to expect among {found['rows']:,} rows", heads, rows, right=[0, 1, 2, 3])
+    curve, best = found["curve"], found["best"]
+    if len(curve) > 1 and any(point["answers_cost"] for point in curve):
+        shown = [
+            (str(one["answers"]), one["node"], f"{one['looks']:,.0f}", money(one["answers_cost"]), money(one["cost"]))
+            for one in curve
+        ]
+        risk = 0.05 if found["risk"] is None else found["risk"]
+        heads = ["answers a row", "the last", "looks", "their cost", "with looks"]
+        table(f"Answers to buy at a risk of {risk:.4g}", heads, shown, right=[0, 2, 3, 4])
+        say(f"Cheapest: {best} answer{'s' * (best != 1)} a row (--asks {best}; --asks auto finds it from some rows).")
     say("A forecast from the answers alone: nobody has looked yet, and what agreement hides it can't know.")

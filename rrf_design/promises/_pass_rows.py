@@ -25,8 +25,9 @@ from rrf_design.checks import (
 )
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
+from rrf_design.promises._asks import AUTO, AskPlan, SomeAnswers, ask_order, cheapest, tried_rows
 from rrf_design.promises._decisions import HeldDecisions
-from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, code_among, read_sheet
+from rrf_design.promises._sheets import AnswersByItem, AnswerSheet, ItemAnswers, code_among, read_sheet
 from rrf_design.promises._truths import GoldRule, Said, Truth, cannot_tell, read_truth, shown
 from rrf_design.promises.buying import BoughtAnswers, LiveModels, buy_answers
 from rrf_design.promises.running import question_of
@@ -61,6 +62,7 @@ class PassRows:
         if self.size and (self.codes[:, -1] == UNREADABLE).all():
             self.codes = self.codes[:, :-1]
         self.paid = [row.spent([*_answered(row), *row.checked]) for row in sheet.rows]
+        self.nodes = sheet.nodes
         hidden = (dataset.recipe.data.id, self.rule.column)
         groups: dict[str, list[int]] = {}
         for place, row in enumerate(sheet.rows):
@@ -75,20 +77,49 @@ class PassRows:
         dataset: Dataset,
         responses: RecordedAnswers | LiveModels | str | os.PathLike[str],
         budget: float | None,
+        *,
+        asks: AskPlan | None = None,
     ) -> PassRows:
-        """Answers that are recorded, or that models are asked for."""
-        nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
+        """Answers that are recorded, or that models are asked for: all, or as many as planned."""
+        order = tuple(ask_order(dataset))
+        count = len(order) if asks is None or asks.count == AUTO else int(asks.count)
         with ExitStack() as stack:
-            known: RecordedAnswers | BoughtAnswers
+            known: AnswersByItem
             if isinstance(responses, LiveModels):
-                known = buy_answers(dataset, list(dataset), replace(responses, budget=budget))
+                known = cls._bought(dataset, replace(responses, budget=budget), order, asks)
             elif isinstance(responses, RecordedAnswers):
                 known = responses
             else:
                 known = stack.enter_context(RecordedAnswers(dataset, responses, checks=True))
-            sheet = read_sheet(dataset, known, nodes)
+            if count < len(order) and not isinstance(known, BoughtAnswers):
+                known = SomeAnswers(known, order[count:])
+            return cls.of(dataset, known)
+
+    @classmethod
+    def of(cls, dataset: Dataset, known: AnswersByItem) -> PassRows:
+        """The rows of a table with these answers."""
+        sheet = read_sheet(dataset, known, tuple(dict.fromkeys(dataset.recipe.nodes.values())))
         repairs = HeldDecisions(sheet).repairs([(*_answered(row), *row.checked) for row in sheet.rows])
         return cls(dataset, sheet, repairs)
+
+    @classmethod
+    def _bought(cls, dataset: Dataset, live: LiveModels, order: Sequence[str], asks: AskPlan | None) -> BoughtAnswers:
+        """Answers that models are asked for now. Where a plan wants it, some rows are answered in
+        full first, and what they show says how many answers the others are bought.
+        """
+        ids = list(dataset)
+        if asks is None:
+            return buy_answers(dataset, ids, live)
+        if asks.count != AUTO:
+            return buy_answers(dataset, ids, live, nodes=order[: int(asks.count)])
+        tried = tried_rows(dataset, ids, asks.seed)
+        if not tried:
+            return buy_answers(dataset, ids, live)
+        full = buy_answers(dataset, tried, live)
+        part = cls.of(dataset.only(tried), full)
+        best = cheapest(asks.curve(part, rows=len(ids))).answers if part.label_cost else len(order)
+        others = [name for name in ids if name not in set(tried)]
+        return full.joined(buy_answers(dataset, others, live.after(full), nodes=order[:best]))
 
     @property
     def digest(self) -> str:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ from rrf_design.noise import Noise, radius_of
 from rrf_design.problem import Problem
 from rrf_design.promises._checks import is_known, machine_checks, shown_to
 from rrf_design.promises._truths import Said, same, shown
-from rrf_design.promises.buying import BoughtAnswers
-from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
+from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.filling import Numbers
 from rrf_design.repairing.fields import ResponseField
@@ -223,7 +222,13 @@ class AnswerSheet:
         return AnswerSheet([self.rows[place] for place in places], self.nodes)
 
 
-def read_sheet(dataset: Dataset, answers: RecordedAnswers | BoughtAnswers, nodes: Sequence[str]) -> AnswerSheet:
+class AnswersByItem(Protocol):
+    """Recorded or bought answers, looked up by item."""
+
+    def of(self, item: str, /) -> Mapping[str, RecordedAnswer]: ...
+
+
+def read_sheet(dataset: Dataset, answers: AnswersByItem, nodes: Sequence[str]) -> AnswerSheet:
     """Every item of the data set with its recorded answers, in the order of the table."""
     dataset.refuse_several("a tested promise")
     templates: dict[str, PolicyTemplate] = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +35,13 @@ from rrf_design.checker.promise_words import percent
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
+from rrf_design.promises._asks import AskPlan
 from rrf_design.promises._one_pass import Event, OnePass, Record, Stage
 from rrf_design.promises._pass_rows import PassRows
 from rrf_design.promises._pilot_design import Population, settings_of
 from rrf_design.promises._truths import Truth
 from rrf_design.promises.buying import LiveModels
-from rrf_design.promises.reviews import refuse_strangers, row_text
+from rrf_design.promises.reviews import check_review_file, read_reviews, refuse_strangers, row_text, write_reviews
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.risk.arguments import share
@@ -110,6 +111,10 @@ class TestedDelivery(ShownRows):
     expected: float
     """Looks that are still to be expected."""
     stage: str
+    progress: str
+    """Where the pass stands, in a sentence."""
+    unused: tuple[str, ...] = ()
+    """Rows with a value in the review file that nobody was asked about."""
 
     @property
     def verdicts(self) -> Mapping[str, int]:
@@ -189,10 +194,11 @@ class DeliverySession:
         risk: float | str | None = None,
         confidence: float | str | None = None,
         budget: float | None = None,
+        asks: int | str | None = None,
         seed: int = 0,
         known: Mapping[str, Any] | None = None,
         record: str | os.PathLike[str] | None = None,
-        resume: bool = False,
+        resume: bool | str = False,
     ) -> None:
         wanted = None if risk is None else share_number(risk, "risk")
         sure = None if confidence is None else share_number(confidence, "confidence")
@@ -202,7 +208,8 @@ class DeliverySession:
         share(self.risk, "risk")
         share(self.confidence, "confidence")
         self.dataset = dataset
-        self.table = PassRows.read(dataset, responses, self.budget)
+        plan = AskPlan.of(dataset, asks, risk=self.risk, confidence=self.confidence, seed=seed)
+        self.table = PassRows.read(dataset, responses, self.budget, asks=plan)
         population = Population.of(dataset)
         self._population = {"table": dataset.table.name, "size": len(population), "digest": population.digest}
         self._fixed: dict[str, Any] = {
@@ -214,7 +221,10 @@ class DeliverySession:
             "seed": seed,
         }
         self.run = f"deliver-{canonical_digest({**self._fixed, 'budget': self.budget})[:12]}"
-        self._record = Record(record_path(record, self.run), self.run, resume=resume) if record is not None else None
+        if isinstance(resume, str) and resume != "last" and not self.run.startswith(resume):
+            raise InputError(f"--resume {resume}: this recipe, table and risk are {self.run}; name that, or nothing")
+        place = None if record is None else record_path(record, self.run)
+        self._record = None if place is None else Record(place, self.run, resume=bool(resume))
         history = [] if self._record is None else self._record.events
         self._pass = OnePass(
             self.table.codes,
@@ -303,6 +313,7 @@ class DeliverySession:
             self.table.label_cost,
             0.0 if proven.reached else round(float(expected), 1),
             looks.stage.value,
+            self.progress(),
         )
 
     def progress(self) -> str:
@@ -452,10 +463,13 @@ def deliver(
     risk: float | str | None = None,
     confidence: float | str | None = None,
     budget: float | None = None,
+    asks: int | str | None = None,
     seed: int = 0,
     known: Mapping[str, Any] | None = None,
     record: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    resume: bool | str = False,
+    review: str | os.PathLike[str] | None = None,
+    ask: Callable[[DeliverySession], None] | None = None,
 ) -> TestedDelivery:
     """Hand over a table of which at most the share `risk` is wrong, with as few looks as that
     takes.
@@ -469,9 +483,13 @@ def deliver(
     `LiveModels`, whose answers are bought once. `truth`: what is right, a mapping from id to value
     or a function of a `Look`; "?" where nobody can tell, nothing where nobody has looked; default:
     the gold column. `risk` and `confidence`: default those of `[promise]`. `budget`: what answers
-    and labels may cost together. `seed` orders the random rows. `known`: labels from before, which
-    fix rows and prove nothing. `record`: a file or folder for every label as it comes; with
-    `resume` the one there is gone on with.
+    and labels may cost together. `asks`: how many answers of each row are used or bought, the
+    delivered question first and then the cheapest; "auto" for as many as a forecast from some rows
+    finds cheapest, looks included; default: all. `seed` orders the random rows. `known`: labels
+    from before, which fix rows and prove nothing. `record`: a file or folder for every label as it
+    comes; with `resume` the one there is gone on with. `review`: a file in which people answer:
+    what is filled in is read, rows to look at are written. `ask`: is given the session when nothing
+    else is known, to label rows itself.
 
     Returns a `TestedDelivery`: `reached` or not, the rows to look at `next`, the table and the
     document that `verify` proves again.
@@ -490,20 +508,35 @@ def deliver(
     >>> found.sentence.partition(":")[0]
     'At most 20 of these 200 rows are wrong (confidence 95 %)'
     """
+    if review is not None:
+        check_review_file(review)
+    said = read_reviews(review, only=list(dataset)) if review is not None and Path(review).is_file() else {}
     with DeliverySession(
         dataset,
         responses,
         risk=risk,
         confidence=confidence,
         budget=budget,
+        asks=asks,
         seed=seed,
-        known=known,
+        known={**(known or {}), **({} if resume else said)},
         record=record,
         resume=resume,
     ) as session:
-        for _ in answered(session, truth):
-            pass
-        return session.result()
+
+        def right(look: Look) -> Any:
+            if look.id in said:
+                return said[look.id]
+            return session.gold(look.id) if truth is None else _told(truth, look)
+
+        told = set(answered(session, right))
+        if ask is not None:
+            ask(session)
+        found = session.result()
+        unused = tuple(name for name in said if resume and name not in told and not session.labelled(name))
+    if review is not None and found.next:
+        write_reviews(review, [(look.id, look.question, look.text) for look in found.next])
+    return replace(found, unused=unused)
 
 
 def answered(session: DeliverySession, truth: Truths | None) -> Iterator[str]:
