@@ -65,12 +65,14 @@ def line_chart(
     x_label: str,
     y_label: str,
     step: bool = False,
+    joined: bool = True,
     target: float | None = None,
     target_name: str = "target",
 ) -> Picture:
     """Values over x.
 
-    `step` holds each value until the next point (what money has bought stays bought).
+    `step` holds each value until the next point (what money has bought stays bought); points that
+    are not `joined` have nothing between them.
     """
     drawn = [s for s in series if len(s.x)]
     values = [v for s in drawn for part in (s.y, s.lower, s.upper) if part is not None for v in part]
@@ -79,8 +81,10 @@ def line_chart(
     parts = [_axes(x, y, x_label, y_label)]
     if target is not None:
         parts.append(_line(LEFT, WIDTH - RIGHT, y(target), y(target), "target"))
-        parts.append(_words(f"{target_name} {number(target)}", LEFT + 6, y(target) - 6, soft=True))
-    parts += [_draw(item, index, x, y, step) for index, item in enumerate(drawn)]
+    parts += [_draw(item, index, x, y, step, joined) for index, item in enumerate(drawn)]
+    if target is not None:  # above everything, with a rim of paper
+        words = f"{target_name} {number(target)}"
+        parts.append(tag("text", words, x=LEFT + 6.0, y=y(target) - 6, class_="soft name"))
     summary = f"Chart of {y_label} over {x_label}: {', '.join(s.name for s in drawn)}"
     return Picture(join(_svg(summary, HEIGHT, *parts), _legend(drawn)), summary, _series_table(drawn, x_label, y_label))
 
@@ -203,7 +207,7 @@ def _axes(x: _Scale, y: _Scale, x_label: str, y_label: str) -> Markup:
     return join(parts)
 
 
-def _draw(item: Series, index: int, x: _Scale, y: _Scale, step: bool) -> Markup:
+def _draw(item: Series, index: int, x: _Scale, y: _Scale, step: bool, joined: bool) -> Markup:
     parts: list[Markup] = []
     if item.lower is not None and item.upper is not None:
         top = list(_path(item.x, item.upper, x, y, step))
@@ -215,7 +219,8 @@ def _draw(item: Series, index: int, x: _Scale, y: _Scale, step: bool) -> Markup:
             if abs(y(low) - y(high)) > 2 and math.isfinite(low) and math.isfinite(high):
                 parts.append(_whisker(y(high), y(low), x(here), upright=True))
     line = " L".join(_path(item.x, item.y, x, y, step))
-    parts.append(tag("path", d=f"M{line}", class_="line", stroke_dasharray=DASHES[index % len(DASHES)]))
+    if joined:
+        parts.append(tag("path", d=f"M{line}", class_="line", stroke_dasharray=DASHES[index % len(DASHES)]))
     for i, (here, value) in enumerate(zip(item.x, item.y, strict=True)):
         if not math.isfinite(value):
             continue

@@ -8,13 +8,18 @@ report` redoes them), and the page says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.checker.tails import audit_bound
+from rrf_design.reporting._charts import Series, line_chart
 from rrf_design.reporting.pages import (
     Card,
     Child,
     Column,
+    Markup,
     PageParts,
     Section,
     amount,
@@ -23,6 +28,7 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     code,
+    figure,
     figures,
     join,
     listing,
@@ -30,6 +36,7 @@ from rrf_design.reporting.pages import (
     prose,
     section,
     table,
+    verdict_bar,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +45,8 @@ if TYPE_CHECKING:
 EVERYTHING = "check everything"
 SHOWN = 60
 """Policies on the page; a family has hundreds."""
+PLACES = 60
+"""Draws of an audit at which its bound is drawn."""
 LASTS = {"person": "The rest goes to a person.", "withheld": "The rest is withheld."}
 
 
@@ -52,6 +61,7 @@ def policy_page(source: PageSource) -> PageParts:
         [part for part in parts if part is not None],
         subtitle="How to run a table, and what may be promised about it",
         lead=join(_claim(source, holds=data["policy"] != EVERYTHING), cards(_figures(data))),
+        picture=_costs_against_wrong(data),
         facts=_facts(data),
     )
 
@@ -89,6 +99,7 @@ def policy_run_page(source: PageSource) -> PageParts:
         [section("The items", *told, made)],
         subtitle="Run under a pilot's policy",
         lead=join(_run_claim(source), cards(shown)),
+        picture=verdict_bar(Counter(str(item["verdict"]) for item in data["items"])),
         facts=_facts(data),
     )
 
@@ -122,12 +133,70 @@ def audit_page(source: PageSource) -> PageParts:
         ],
         subtitle="Delivered values, drawn at random and checked",
         lead=join(_claim(source, *kept, holds=holds is not False), cards(shown)),
+        picture=_bound_over_draws(data),
         facts=[
             ("digest of the table (SHA-256)", str(data["record"]["digest"])),
             ("seed", str(data["record"]["seed"])),
             _form(data),
         ],
     )
+
+
+def _costs_against_wrong(data: Mapping[str, Any]) -> Markup | None:
+    """Every policy as a point: what an item costs under it, and how many of the pilot's were
+    wrong.
+    """
+    tested = [entry for entry in data["policies"] if entry["counted"]]
+    chosen = [entry for entry in tested if entry["policy"] == data["policy"]]
+    groups = {
+        "not proven": [entry for entry in tested if not entry["proven"] and entry not in chosen],
+        "proven": [entry for entry in tested if entry["proven"] and entry not in chosen],
+        "chosen": chosen,
+    }
+    points = [
+        Series(
+            name,
+            [float(entry["cost"]) for entry in entries],
+            [100.0 * entry["wrong"] / entry["counted"] for entry in entries],
+            labels=[str(entry["policy"]) for entry in entries],
+        )
+        for name, entries in groups.items()
+        if entries
+    ]
+    if not points:
+        return None
+    picture = line_chart(
+        points,
+        x_label="cost of an item",
+        y_label="wrong on the pilot, %",
+        joined=False,
+        target=100.0 * float(data["risk"]),
+        target_name="risk, %:",
+    )
+    told = f"Chosen: {data['policy']}. A share on the pilot is no bound: a test decides what is proven."
+    return figure(picture, caption=told)
+
+
+def _bound_over_draws(data: Mapping[str, Any]) -> Markup | None:
+    """How the bound fell with each draw."""
+    labels, sure = [bool(label) for label in data["record"]["labels"]], Fraction(str(data["confidence"]))
+    if not labels:
+        return None
+    size, count = int(data["population"]), len(labels)
+    places = sorted({0, count, *(round(count * part / PLACES) for part in range(1, PLACES))})
+    bounds = [float(audit_bound(size, labels[:place], sure)) for place in places]
+    picture = line_chart(
+        [
+            Series("wrong, at most", [float(place) for place in places], bounds),
+            Series("wrong among the drawn", [float(p) for p in places], [float(sum(labels[:p])) for p in places]),
+        ],
+        x_label="draws",
+        y_label="wrong of all",
+        step=True,
+        target=None if data["risk"] is None else float(data["risk"]) * (size + data.get("checked", 0)),
+        target_name="the risk allows",
+    )
+    return figure(picture, caption="What the draws so far left possible, at every moment of the audit.")
 
 
 def _kept(data: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rrf_design.reporting.pages import SIGNS, Markup, at_most, callout, prose
+from rrf_design.reporting.pages import SIGNS, Markup, at_most, callout, prose, sentence
 from rrf_design.verdict import Verdict
 
 MEANINGS = {
@@ -20,12 +20,6 @@ MEANINGS = {
     "incomplete": "what was bought and read is not enough",
     "contradicted": "nothing within the assumptions explains what was measured: no value",
 }
-
-
-def sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
-    text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
 
 
 def _field_sentence(repair: Mapping[str, Any] | None) -> str:

@@ -46,6 +46,7 @@ from rrf_design.reporting.pages import (
     section,
     table,
     tag,
+    verdict_bar,
     visible,
 )
 from rrf_design.texts import digits, rounded_down, rounded_up
@@ -73,6 +74,7 @@ def _item_table_parts(document: Mapping[str, Any]) -> PageParts:
         [section("Every item", items_table(data))],
         subtitle=str(head.get("subtitle") or ""),
         lead=delivery_lead(head),
+        picture=verdict_bar(head.get("verdicts") or {}),
         facts=[(str(name), str(value)) for name, value in head.get("facts") or ()],
         refresh=head.get("refresh"),
     )

@@ -110,6 +110,12 @@ def amount(value: Any) -> str:
     return number(value) if value is None or isinstance(value, int | float) else str(value)
 
 
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
+
+
 def prose(*children: Child) -> Markup:
     """A paragraph."""
     return tag("p", *children)

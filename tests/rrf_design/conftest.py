@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -191,3 +192,20 @@ def _proven_policy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def proven_policy(_proven_policy: dict[str, Any]) -> dict[str, Any]:
     """The document of a policy that a pilot of 100 items proves; a test may change its own."""
     return copy.deepcopy(_proven_policy)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium through Playwright; where either is missing the tests say so instead of
+    passing.
+    """
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium): pages are not tried in a browser")
+    sync = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: pages are not tried in a browser"
+    )
+    with sync.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program, args=["--headless", "--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()

@@ -5,7 +5,6 @@ real browser.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,23 +62,6 @@ def live(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     )
     document: dict[str, Any] = plain(run.to_json())
     return document
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium through Playwright; where either is missing the tests say so instead of
-    passing.
-    """
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium): pages are not tried in a browser")
-    sync = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: pages are not tried in a browser"
-    )
-    with sync.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=program, args=["--headless", "--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
