@@ -8,7 +8,7 @@ from rrf_design.acquisition._loop import Acquirer
 from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.live import acquire
-from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, answer_log, read_run
+from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, RunFollower, answer_log, read_run
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Journal",
     "Mode",
     "Purchase",
+    "RunFollower",
     "Settings",
     "Settlement",
     "Terms",

@@ -5,6 +5,8 @@ from the journal.
 from __future__ import annotations
 
 import os
+import time
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design import files
 from rrf_design._shown import ShownRows
 from rrf_design.acquisition._candidates import Candidates
-from rrf_design.acquisition._concluding import conclude
+from rrf_design.acquisition._concluding import conclude, repaired
 from rrf_design.acquisition._purchases import Buys, Settled
 from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.classes import with_room
@@ -312,6 +314,106 @@ def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquis
     state.results.update(conclude(designs, state)["repairs"])  # a run that is under way, or was killed, is shown too
     ended = state.ended or {"because": "unfinished", "detail": ""}
     return collect(run, designs, state, header, because=ended["because"], detail=ended["detail"])
+
+
+class RunFollower:
+    """A run while somebody else writes it: read on and on, never locked, never written.
+
+    Verdicts are those of the answers there are so far: they are worked out here, not by the run,
+    and change with what is bought; the run's own result replaces them.
+
+    Parameters
+    ----------
+    run : str
+        Its name, the beginning of it, or "last".
+    store : path or address, optional
+        The journal.
+
+    Examples
+    --------
+    >>> try:
+    ...     RunFollower("last", store="no-such.sqlite")
+    ... except InputError as error:
+    ...     print(str(error).partition(";")[0])
+    no-such.sqlite: no journal of runs
+    """
+
+    def __init__(self, run: str, *, store: str | os.PathLike[str] | None = None) -> None:
+        self._store = store
+        with Journal(store, read_only=True) as journal:
+            self.run = journal.find(run)
+            self.header = journal.header(self.run)
+            self._documents = journal.problems(self.run)
+        self._state = RunState(self._documents.keys())
+        self._designs: dict[str, Candidates] = {}
+        self._engine: Any = None
+        self._verdicts: dict[str, tuple[int, str]] = {}
+        self._failures: Counter[str] = Counter()
+        self._settled_at: deque[float] = deque(maxlen=400)
+        self._seen = 0
+
+    def read(self) -> int:
+        """Take in what was written since; how many events that was."""
+        with Journal(self._store, read_only=True) as journal:
+            events = journal.events(self.run, after=self._seen)
+        for event in events:
+            self._state.apply(event)
+            if event.kind is Kind.SETTLED:
+                self._settled_at.append(event.at)
+                if not event.body["ok"]:
+                    self._failures[str(event.body["outcome"])] += 1
+        self._seen += len(events)
+        return len(events)
+
+    def decide(self, seconds: float) -> int:
+        """Work out verdicts of items whose answers are there, for at most about so long; how many
+        are left to be done.
+        """
+        from rrf_design.repairing.engine import RepairEngine
+
+        if self._engine is None:
+            self._engine = RepairEngine()
+        until, left = time.monotonic() + seconds, 0
+        for name, item in self._state.items.items():
+            known = self._verdicts.get(name, (0, ""))[0]
+            if name in self._state.results or item.pending or item.round or len(item.settled) == known:
+                continue
+            if time.monotonic() >= until:
+                left += 1
+                continue
+            self._verdicts[name] = len(item.settled), self._verdict(name, item)
+        return left
+
+    def _verdict(self, name: str, item: ItemState) -> str:
+        if name not in self._designs:
+            self._designs[name] = Candidates(with_room(files.from_document(self._documents[name])))
+            item.medians = frozenset(node.id for node in self._designs[name].problem.nodes if node.take)
+        return str(repaired(self._designs[name], item, self._engine)["verdict"])
+
+    def progress(self) -> dict[str, Any]:
+        """Where the run stands: what is told while it is watched."""
+        state, settings = self._state, self.header.get("settings") or {}
+        verdicts = Counter(verdict for name, (_, verdict) in self._verdicts.items() if name not in state.results)
+        verdicts.update(str(Verdict(found["verdict"])) for found in state.results.values())
+        quick = [at for at in self._settled_at if at > self._settled_at[-1] - 60.0] if self._settled_at else []
+        span = quick[-1] - quick[0] if len(quick) > 1 else 0.0
+        return {
+            "run": self.run,
+            "items": len(state.items),
+            "answered": sum(bool(i.settled) and not i.waiting and not i.round for i in state.items.values()),
+            "verdicts": {verdict.value: verdicts.get(verdict.value, 0) for verdict in Verdict},
+            "spent": float(state.spent),
+            "budget": settings.get("budget"),
+            "money": float(state.settled_money + state.lost_money),
+            "money_limit": settings.get("money"),
+            "calls": state.calls,
+            "in_flight": state.under_way,
+            "failures": dict(self._failures),
+            "a_second": (len(quick) - 1) / span if span else None,
+            "at": self._settled_at[-1] if self._settled_at else None,
+            "because": None if state.ended is None else str(state.ended["because"]),
+            "events": self._seen,
+        }
 
 
 def answer_log(run: str, *, store: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ def open_engine(address: str, path: Path | None, shown: str, *, read_only: bool 
     sqlite = address.startswith("sqlite")
     if sqlite and read_only and path is not None:
         file = path
-        return sqlalchemy.create_engine("sqlite://", creator=lambda: _reader(file), poolclass=sqlalchemy.NullPool)
+        return sqlalchemy.create_engine("sqlite://", creator=lambda: reader(file), poolclass=sqlalchemy.NullPool)
     try:
         # A busy database is waited for; ten seconds is longer than any of our transactions.
         options: dict[str, Any] = {"connect_args": {"timeout": 10}} if sqlite else {"pool_pre_ping": True}
@@ -68,8 +68,8 @@ def open_engine(address: str, path: Path | None, shown: str, *, read_only: bool 
     return engine.execution_options(postgresql_readonly=True) if read_only and not sqlite else engine
 
 
-def _reader(path: Path) -> Any:
-    """A connection that can't write.
+def reader(path: Path) -> Any:
+    """A connection to an SQLite file that can't write.
 
     Without a log beside the file nobody writes to it at this moment, and then it is read as it
     lies there: opening it otherwise would make that log.
@@ -81,6 +81,21 @@ def _reader(path: Path) -> Any:
     if not path.with_name(f"{path.name}-wal").exists():
         way += "&immutable=1"
     return sqlite3.connect(way, uri=True, timeout=10, check_same_thread=False)
+
+
+def has_table(path: Path, name: str) -> bool:
+    """Whether a file is an SQLite database with this table; nothing is written to find out."""
+    import sqlite3
+
+    try:
+        with path.open("rb") as stream:
+            if stream.read(15) != b"SQLite format 3":
+                return False
+        with contextlib.closing(reader(path)) as database:
+            found = database.execute("select 1 from sqlite_master where type = 'table' and name = ?", (name,))
+            return found.fetchone() is not None
+    except (OSError, sqlite3.Error):
+        return False
 
 
 def _pragmas(connection: Any, _record: object) -> None:

@@ -29,8 +29,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from rrf_design.acquisition.stores import has_table
 from rrf_design.errors import InputError, RetryLater
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.responses.parsers import check_review
@@ -55,19 +55,12 @@ _TABLES = (
 
 
 def is_label_store(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a store of labels; nothing is written to find out."""
-    try:
-        with Path(path).open("rb") as stream:
-            if stream.read(15) != b"SQLite format 3":
-                return False
-        database = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True)
-        try:
-            query = "select 1 from sqlite_master where type = 'table' and name = 'rrf_questions'"
-            return database.execute(query).fetchone() is not None
-        finally:
-            database.close()
-    except (OSError, sqlite3.Error):
-        return False
+    """Whether a file is a store of labels; nothing is written to find out.
+
+    >>> is_label_store("no-such-file.sqlite")
+    False
+    """
+    return has_table(Path(path), "rrf_questions")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,10 +19,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from rrf_design.acquisition import Journal, answer_log, read_run
 from rrf_design.acquisition.redaction import without_password
+from rrf_design.acquisition.stores import has_table
 from rrf_design.errors import InputError, RRFError
 from rrf_design.files import from_document
 from rrf_design.questions.recipe import Recipe, load_recipe
@@ -245,7 +244,7 @@ class Library:
                 at=datetime.fromtimestamp(path.stat().st_mtime, tz=UTC),
                 next="Review" if counts.open else f"repeat the verb with --review {path.name} (and --resume)",
             )
-        elif _has_table(path, "rrf_runs"):
+        elif has_table(path, "rrf_runs"):
             yield from self._runs(key, str(path), path)
 
     def _runs(self, key: str, store: str, path: Path | None) -> Iterator[LibraryEntry]:
@@ -413,21 +412,3 @@ def _columns(path: Path) -> tuple[str, ...]:
 def _are_answers(path: Path) -> bool:
     columns = set(_columns(path))
     return {"id", "node"} <= columns and bool(columns & {"text", "value", "status"})
-
-
-def _has_table(path: Path, name: str) -> bool:
-    """Whether a file is a database with this table; nothing is written to find out."""
-    try:
-        with path.open("rb") as stream:
-            if stream.read(15) != b"SQLite format 3":
-                return False
-        way = f"file:{quote(str(path.absolute()))}?mode=ro"
-        if not path.with_name(f"{path.name}-wal").exists():
-            way += "&immutable=1"
-        with sqlite3.connect(way, uri=True) as database:
-            found = database.execute("select 1 from sqlite_master where type = 'table' and name = ?", (name,))
-            there = found.fetchone() is not None
-        database.close()
-        return there
-    except (OSError, sqlite3.Error):
-        return False

@@ -29,6 +29,7 @@ from rrf_design.reporting.pages import (
     prose,
     scripts_of,
     section,
+    sentence,
     table,
     tag,
     verdict_bar,
@@ -285,13 +286,29 @@ def item(entry: LibraryEntry, index: TableIndex, view: ListView, found: Item) ->
         "main",
         ways,
         tag("header", tag("h1", f"Row {found.id}"), _subtitle(entry, entry.title)),
-        callout(prose(reason or verdict), kind=_kind(verdict)),
+        callout(_in_words(found.groups), prose(sentence(reason or verdict)), kind=_kind(verdict)),
         cards(shown),
         prose(found.note) if found.note else None,
         tag("div", tag("div", left), tag("div", right), class_="sides") if any(right) else left,
         _part("What was asked and answered", _answers(found)) if found.answers else None,
         data_here="item",
     )
+
+
+def _in_words(groups: Sequence[tuple[str, Sequence[Any]]]) -> Markup | None:
+    """How far the answers agree, before any reason."""
+    if not groups:
+        return None
+    count = sum(len(who) for _, who in groups)
+    text, most = groups[0][0], len(groups[0][1])
+    if len(groups) == 1:
+        return prose(f"{count} answer{'s' * (count != 1)}, all of them {_short(text)}.")
+    ahead = f"{most} say {_short(text)}" if most > len(groups[1][1]) else f"no {most + 1} agree"
+    return prose(f"{count} answers, {len(groups)} values: {ahead}.")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _part(heading: str, *content: Child) -> Markup:
@@ -343,6 +360,40 @@ def _answers(found: Item) -> list[Child]:
             )
         )
     return made
+
+
+def live(entry: LibraryEntry) -> Markup:
+    """A run while it goes on; `live.js` fills it in, and keeps it fresh."""
+
+    def card(label: str, name: str, note: str) -> Markup:
+        return tag(
+            "div",
+            tag("div", label, class_="label"),
+            tag("div", "…", class_="value", data_name=name),
+            tag("div", "", class_="note", data_name=note),
+            class_="card",
+        )
+
+    figures = [
+        card("items with a verdict", "items", "answered"),
+        card("spent", "spent", "budget"),
+        card("model calls", "calls", "flight"),
+        card("money", "money", "limit"),
+        card("answers a second", "rate", "over"),
+        card("answers that failed", "failed", "kinds"),
+    ]
+    bar = tag("svg", viewBox="0 0 100 10", preserveAspectRatio="none", role="img", class_="verdicts")
+    return tag(
+        "main",
+        tag("header", tag("h1", entry.title), tag("p", entry.run, class_="subtitle")),
+        callout(tag("p", "It is being read …", data_name="state", role="status")),
+        tag("div", bar, tag("ul", class_="legend"), class_="bar-by-verdict"),
+        tag("div", figures, class_="cards"),
+        prose("Verdicts are those of the answers there are so far; what is bought later may change them."),
+        prose(tag("a", "Everything about the run, as it stands", href=address("document", of=entry.key))),
+        tag("noscript", prose("This page needs JavaScript; rrf-design show says the same.")),
+        data_live=entry.key,
+    )
 
 
 def review(library: Library, key: str) -> Markup:

@@ -10,6 +10,7 @@ and nothing else.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import socket
 import webbrowser
@@ -24,6 +25,7 @@ from rrf_design.studio import pages
 from rrf_design.studio.index import ListView
 from rrf_design.studio.items import asked, open_item
 from rrf_design.studio.library import Library, LibraryEntry
+from rrf_design.studio.live import Watching, events
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -51,8 +53,11 @@ ASSETS = {
     "studio.css": "rrf_design.studio",
     "studio.js": "rrf_design.studio",
     "review.js": "rrf_design.studio",
+    "live.js": "rrf_design.studio",
 }
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+TOKEN, SHORTEST = "RRF_STUDIO_TOKEN", 16
+"""The environment variable of a token of one's own: pages that are open survive a new start."""
 LONGEST_BODY = 1_000_000
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -161,10 +166,12 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         from starlette.applications import Starlette
         from starlette.concurrency import run_in_threadpool
         from starlette.middleware import Middleware
-        from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+        from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
         from starlette.routing import Route
     except ImportError:
         raise MissingDependency("studio needs Starlette and uvicorn: pip install 'rrf-design[studio]'") from None
+
+    watching = Watching(library)
 
     def show(make: Callable[[Request], tuple[str, Any]], *, here: str = "?", scripts: tuple[str, ...] = ()) -> Any:
         """The answer of a view, and of what goes wrong in it: one line, and no traceback."""
@@ -206,6 +213,30 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
     def document(request: Request) -> tuple[str, Any]:
         return pages.document(library, library.entry(request.query_params.get("of", "")))
 
+    def run_of(request: Request) -> LibraryEntry:
+        entry = library.entry(request.query_params.get("of", ""))
+        if entry.kind != "run" or entry.trouble:
+            raise InputError(f"{entry.key}: {entry.trouble or 'not a run'}")
+        return entry
+
+    def live(request: Request) -> tuple[str, Any]:
+        entry = run_of(request)
+        return entry.title, pages.live(entry)
+
+    def progress(request: Request) -> Response:
+        try:
+            return JSONResponse(watching.of(run_of(request)).progress())
+        except RRFError as error:
+            return JSONResponse({"error": str(error)}, status_code=404)
+
+    def follow(request: Request) -> Response:
+        try:
+            watched = watching.of(run_of(request))
+        except RRFError as error:
+            return JSONResponse({"error": str(error)}, status_code=404)
+        told = events(watched, request.is_disconnected, in_thread=run_in_threadpool)
+        return StreamingResponse(told, media_type="text/event-stream")
+
     def review(request: Request) -> tuple[str, Any]:
         return "Review", pages.review(library, request.query_params.get("of", ""))
 
@@ -246,6 +277,9 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         Route("/items", show(items)),
         Route("/item", show(item)),
         Route("/document", show(document)),
+        Route("/live", show(live, scripts=("live.js",))),
+        Route("/progress", progress),
+        Route("/events", follow),
         Route("/review", show(review, here="review", scripts=("review.js",))),
         Route("/review/file", labels),
         Route("/act/{what}", act, methods=["POST"]),
@@ -320,7 +354,9 @@ def serve(
         raise InputError(f"--port {port}: can't be listened on ({error}); leave it out to take a free one") from None
     with listening:
         listening.listen(64)
-        port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
+        port, token = listening.getsockname()[1], os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+        if len(token) < SHORTEST:
+            raise InputError(f"{TOKEN}: a token has {SHORTEST} characters or more; leave it out to have one made")
         app = make_app(library, token=token, port=port, host=host)
         where = f"http://{host}:{port}/?token={token}"
         tell(where)

@@ -32,7 +32,7 @@
     bar.value = done;
     box.hidden = now === null;
     if (now === null) {
-      const left = answer.open ? `${answer.open} are with other people; they come here when they are let go.` : "Repeat the verb that asked: it reads the labels and asks on.";
+      const left = answer.open ? `${answer.open} with other people: they come here when they are let go.` : "Repeat the verb that asked: it reads the labels and asks on.";
       tell(`${answer.open ? "Nothing for you now." : "Everything that was asked is answered."} ${done} labels, ${answer.own} of them yours. ${left}`);
       if (answer.open) { clearTimeout(waiting); waiting = setTimeout(() => act("next", {}, true), 3000); }
       return;

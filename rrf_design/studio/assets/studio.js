@@ -22,6 +22,7 @@
   const look = async () => {
     try {
       const answer = await fetch("/alive", { cache: "no-store" });
+      if (answer.status === 403) banner.textContent = "The studio was started anew: open the address that it printed. What you typed is still here.";
       tell(!answer.ok);
     } catch { tell(true); }
   };

@@ -1,0 +1,203 @@
+"""The studio in a real browser: no message in the console, no request to anybody else, nothing
+wider than the page, and reviews by keys alone.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rrf_design.studio import Library, make_app
+from rrf_design.studio.labels import LabelStore
+
+from .conftest import HOSTILE, TOKEN
+
+uvicorn = pytest.importorskip("uvicorn")
+
+
+class Serving:
+    """The studio on a port, which can be stopped and started again."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.port = place, 0
+        self.start()
+
+    def start(self) -> None:
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", self.port))
+        listening.listen(16)
+        self.port = listening.getsockname()[1]
+        app = make_app(Library([self.place]), token=TOKEN, port=self.port)
+        config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+        self.server, self.listening = uvicorn.Server(config), listening
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listening]}, daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(20)
+        self.listening.close()
+
+    def at(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Path], Serving]]:
+    made: list[Serving] = []
+
+    def start(place: Path) -> Serving:
+        made.append(Serving(place))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.stop()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens the studio as the verb's address does; at the end nobody else was asked."""
+    troubles: list[str] = []
+    contexts = []
+
+    def enter(studio: Serving, *, width: int = 1400, scheme: str = "light", quiet: bool = True) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        if quiet:
+            page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda one: None if one.url.startswith(studio.at("/")) else troubles.append(one.url))
+        page.goto(studio.at(f"/?token={TOKEN}"))
+        assert "token" not in page.url
+        return page
+
+    yield enter
+    for context in contexts:
+        context.close()
+    assert [text for text in troubles if not text.startswith("data:")] == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_every_view_fits_and_says_nothing_in_the_console(
+    serve: Callable[..., Serving], visit: Callable[..., Any], repaired: Path, width: int, scheme: str
+) -> None:
+    page = visit(studio := serve(repaired), width=width, scheme=scheme)
+    views = [
+        "/",
+        "/items?of=out.csv",
+        "/item?of=out.csv&id=inv%2F3",
+        "/document?of=out.json",
+        "/review",
+        "/nowhere?of=x",
+    ]
+    for view in views[:-1]:
+        page.goto(studio.at(view))
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide == 0, view
+        first = page.evaluate(
+            "document.querySelector('svg') ? document.querySelector('svg').getBoundingClientRect().top : 0"
+        )
+        assert first < 900 or width < 1400, view
+    page.goto(studio.at("/items?of=out.jsonl&page=2"))
+    for at in range(page.locator("a.opens").count()):
+        page.locator("a.opens").nth(at).click()
+        assert page.locator("h1").inner_text().startswith("Row ")
+        page.go_back()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_rows_are_gone_through_by_keys(
+    serve: Callable[..., Serving], visit: Callable[..., Any], repaired: Path
+) -> None:
+    page = visit(studio := serve(repaired))
+    page.goto(studio.at("/items?of=out.csv&verdict=contradicted"))
+    page.locator("a.opens").first.click()
+    page.wait_for_url(re.compile("id=inv%2F5"))
+    seen = [page.locator("h1").inner_text()]
+    page.keyboard.press("j")
+    page.wait_for_url(re.compile("id=inv%2F7"))
+    seen.append(page.locator("h1").inner_text())
+    page.keyboard.press("k")
+    page.wait_for_url(re.compile("id=inv%2F5"))
+    assert seen == ["Row inv/5", "Row inv/7"]
+    page.get_by_role("link", name="All rows").click()
+    assert "verdict=contradicted" in page.url
+    page.get_by_role("searchbox").fill("inv/7")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("q=inv"))
+    assert page.locator("a.opens").all_inner_texts() == ["inv/7"]
+
+
+def asked(place: Path, count: int) -> LabelStore:
+    store = LabelStore(place / "labels.sqlite", make=True)
+    store.ask(
+        "deliver", [{"id": f"r/{n}", "question": f"Sum of {n}?", "text": HOSTILE} for n in range(count)], blind=True
+    )
+    return store
+
+
+def answer(page: Any, value: str) -> bool:
+    """Answer the question in sight by keys; False where there is none left."""
+    status = page.locator(".said")
+    while "fetched" in status.inner_text():
+        page.wait_for_timeout(20)
+    if not page.locator(".asked").is_visible():
+        return False
+    before = page.locator(".question").inner_text()
+    page.keyboard.type(value)
+    page.keyboard.press("Enter")
+    while page.locator(".asked").is_visible() and page.locator(".question").inner_text() == before:
+        page.wait_for_timeout(20)
+    return True
+
+
+def test_two_people_review_by_keys_none_twice_none_lost(
+    serve: Callable[..., Serving], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    store = asked(tmp_path, 12)
+    studio = serve(tmp_path)
+    pages = [visit(studio), visit(studio, width=390)]
+    for page in pages:
+        page.goto(studio.at("/review"))
+    left = [True, True]
+    while any(left):
+        left = [answer(page, f"4{at}") for at, page in enumerate(pages)]
+    rows = store.rows("deliver")
+    assert sorted(row["id"] for row in rows if row["value"] in ("40", "41")) == sorted(f"r/{n}" for n in range(12))
+    assert {row["value"] for row in rows} == {"40", "41"}
+    for page in pages:  # who waited for another one's question asks again
+        page.get_by_text("Everything that was asked is answered").wait_for(timeout=20_000)
+    assert pages[0].evaluate("window.hacked") is None
+    pages[0].keyboard.press("u")
+    pages[0].locator(".asked").wait_for()
+    assert store.counts().labels == 11
+
+
+def test_a_studio_that_is_gone_takes_the_label_when_it_is_back(
+    serve: Callable[..., Serving], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    store = asked(tmp_path, 3)
+    studio = serve(tmp_path)
+    page = visit(studio, quiet=False)  # a browser logs each request that nobody answers
+    page.goto(studio.at("/review"))
+    page.locator(".asked").wait_for()
+    studio.stop()
+    page.keyboard.type("half")
+    page.locator(".offline:not([hidden])").wait_for(timeout=10_000)
+    page.keyboard.type(" typed")
+    page.keyboard.press("Enter")
+    page.get_by_text("Not saved yet").wait_for()
+    assert store.counts().labels == 0
+    studio.start()
+    page.get_by_text("Saved. 2 to look at").wait_for(timeout=20_000)
+    page.locator(".offline").wait_for(state="hidden", timeout=10_000)
+    assert [row["value"] for row in store.rows("deliver") if row["value"] != ""] == ["half typed"]
