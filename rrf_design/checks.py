@@ -86,36 +86,6 @@ def known_value(problem: Problem, anchor: Anchor) -> tuple[Fraction, ...] | None
     return tuple(Fraction(str(number)) for number in given)
 
 
-VETOED = "vetoed"
-"""The status of an answer that can't be right, whatever the others say: it counts as unread."""
-
-
-def vetoed(problem: Problem, values: Mapping[str, Sequence[float]]) -> dict[str, str]:
-    """The nodes among these whose values break what is said of them, and what they break.
-
-    An equation within one answer: its fields can't all be within their tolerances of the truth when
-    its two sides are further apart than these allow. Nothing is said where a field was not read.
-
-    >>> import rrf_design as rrf
-    >>> rule = {"sum": ["net", "tax"], "equals": "total", "within": 0.02}
-    >>> fields = [{"id": "net", "veto": [rule]}, {"id": "tax"}, {"id": "total"}]
-    >>> vetoed(rrf.Problem(nodes=fields), {"net": [100], "tax": [19], "total": [120]})
-    {'net': 'net + tax is 119, and total is 120'}
-    """
-    found: dict[str, str] = {}
-    for node in problem.nodes:
-        for rule in node.veto if node.id in values else ():
-            parts, whole = list(rule["sum"]), rule["equals"]
-            if any(name not in values for name in (*parts, whole)):
-                continue
-            factors = [Fraction(str(c)) for c in rule.get("coefficients") or [1] * len(parts)]
-            total = sum((c * exact(values[name][0]) for c, name in zip(factors, parts, strict=True)), Fraction(0))
-            if abs(total - exact(values[whole][0])) > exact(rule.get("within", 0.0)):
-                terms = " + ".join(n if c == 1 else f"{float(c):g} {n}" for c, n in zip(factors, parts, strict=True))
-                found[node.id] = f"{terms} is {float(total):.10g}, and {whole} is {values[whole][0]:.10g}"
-    return found
-
-
 Stated = TypeVar("Stated", bound=Hashable)
 FREE = 1e-9
 """A check that costs nothing costs this, where something is divided by its cost."""

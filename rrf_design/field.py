@@ -120,7 +120,7 @@ class Node(Entry):
     """
     veto: tuple[Table, ...] = ()
     """What an answer that breaks it can't be right about, and so counts as unread:
-    `rrf_design.checks.vetoed`.
+    `rrf_design.transforms.vetoed`.
     """
     metric: Positive | Matrix | None = None
     """Positive definite W_i: lengths in this fiber are sqrt(hᵀ W_i h).

@@ -38,7 +38,7 @@ from rrf_design.errors import InputError
 from rrf_design.field import Node
 from rrf_design.problem import Problem
 
-OF_RECIPES = ("data", "answer", "ask", "equation", "check")
+OF_RECIPES = ("data", "answer", "ask", "equation", "veto", "check")
 """Sections that only a recipe has: it speaks of the rows of a table."""
 SECTIONS: Mapping[str, type[BaseModel]] = {
     "nodes": Node,

@@ -33,7 +33,7 @@ far above rounding.
 """
 OWN = {
     "problem": ("name",),
-    "nodes": ("prompt", "system", "parser", "max_tokens", "variables"),
+    "nodes": ("prompt", "system", "parser", "max_tokens", "variables", "veto"),
     "relations": ("offset",),
     "anchors": ("value", "source"),
 }

@@ -28,10 +28,10 @@ from rrf_design.acquisition.sources.base import (
 )
 from rrf_design.acquisition.sources.stated import Label
 from rrf_design.acquisition.sources.verifier import Verifier
-from rrf_design.checks import VETOED, vetoed
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
 from rrf_design.models.base import NotBegun
+from rrf_design.transforms import VETOED, rules_of, vetoed
 
 if TYPE_CHECKING:
     from rrf_design.field import Node
@@ -279,8 +279,8 @@ class Fetcher:
         if problem is None or bought.buys is not Buys.ANSWER or bought.again_of:
             return (settlement,)
         found = [settlement, *self._others(settlement, problem)]
-        values = {one.purchase.name: one.value for one in found if one.ok and one.value is not None}
-        broken = vetoed(problem, values)
+        said = {one.purchase.name: _as_read(one) for one in found if one.ok and one.value is not None}
+        broken = vetoed(rules_of(problem), said)
         return tuple(
             replace(one, outcome=VETOED, value=None, ok=False, evidence={**one.evidence, "broken": why})
             if (why := broken.get(one.purchase.name))
@@ -515,6 +515,15 @@ class Fetcher:
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         return _Question(self.roster[name], request, parser, name, classes if parser.dim == 0 else None)
+
+
+def _as_read(settlement: Settlement) -> Parsed:
+    """What was read, as the parser gave it."""
+    from rrf_design.responses import Parsed, ParseStatus
+
+    kept = settlement.evidence["parsed"]
+    value = None if kept["value"] is None else tuple(kept["value"])
+    return Parsed(ParseStatus.PARSED, value, kept["strict_ok"], kept["canonical"], label=kept.get("label"))
 
 
 def _asked(state: ItemState, again: Again | None, tried: int = 0) -> Asked:

@@ -16,7 +16,15 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import SECTIONS, suggestion
-from rrf_design.questions.recipe import AnswerSection, AskEntry, CheckEntry, EquationEntry, Origin, RecipeFile
+from rrf_design.questions.recipe import (
+    AnswerSection,
+    AskEntry,
+    CheckEntry,
+    EquationEntry,
+    Origin,
+    RecipeFile,
+    VetoEntry,
+)
 from rrf_design.responses import parsers
 
 KINDS = ("person", "value", "expression", "tests", "verifier", "command")
@@ -115,8 +123,8 @@ class _Compiler:
 
 
 def compile_short(parts: RecipeFile, models: Sequence[str]) -> _LongForm:
-    """The long form of [answer], [[ask]], [[equation]] and [[check]]; InputError names the
-    entry.
+    """The long form of [answer], [[ask]], [[equation]], [[veto]] and [[check]]; InputError names
+    the entry.
     """
     if not parts.answer:
         raise InputError('the short form needs [answer] with of = "...", the ask whose value is delivered')
@@ -136,6 +144,8 @@ def compile_short(parts: RecipeFile, models: Sequence[str]) -> _LongForm:
     for place, equation in enumerate(parts.equation):
         _add_equation(equation, compiler)
         _remember(compiler, Origin("equation", place, equation.name))
+    for veto in parts.veto:
+        _add_veto(veto, compiler)
     for place, check in enumerate(parts.check):
         made.origins[check.id] = Origin("check", place, check.id)
         sections["anchors"].append(_anchor(check, compiler))
@@ -483,6 +493,40 @@ def _add_equation(equation: EquationEntry, compiler: _Compiler) -> None:
     rows = {name: [[factor]] for name, factor in zip(equation.sum, factors, strict=True)} | {equation.equals: [[-1.0]]}
     weight = {} if tolerances[-1] is None else {"weight": _weight(where, parts[-1])}
     compiler.sections["relations"].append({"id": equation.name, "rows": rows, **weight})
+
+
+def _add_veto(veto: VetoEntry, compiler: _Compiler) -> None:
+    """A rule for the nodes of an ask or field, and for those of every other ask whose value can be
+    taken back to it.
+    """
+    _, part = compiler.part(veto.of, f"veto of {veto.of!r}: of")
+    rule = veto.rule
+    near = part.tolerance if compiler.several else compiler.answer.tolerance
+    if isinstance(near, str):
+        raise InputError(f"veto of {veto.of!r}: it needs a tolerance that is the same number for every row")
+    if near is not None and ("in_text" in rule or "within" in rule) and static_dim(part.parser) == 1:
+        rule["near"] = near
+    for name, (scale, shift) in _same_value(compiler, veto.of, part.path).items():
+        own = rule | ({} if scale == 1 else {"scale": scale}) | ({} if shift == 0 else {"shift": shift})
+        theirs = {node for (known, _, _), node in compiler.made.nodes.items() if known == name}
+        for node in compiler.sections["nodes"]:
+            if node["id"] in theirs and own not in node.setdefault("veto", []):
+                node["veto"].append(own)
+
+
+def _same_value(compiler: _Compiler, name: str, path: str | None) -> dict[str, tuple[float, float]]:
+    """The asks or fields whose value is so many times this one's plus so much, the same for every
+    row.
+    """
+    found = {name: (1.0, 0.0)}
+    for ask in [*compiler.asks.values()] * len(compiler.asks):
+        own = compiler.id_of(ask.id, path if path in compiler.values[ask.id] else None)
+        base = next((one for one in (str(ask.like), compiler.id_of(str(ask.like), path)) if one in found), None)
+        given = {} if ask.change is None else ask.change.relation()
+        scale, shift = given.get("transport", {"scale": 1.0}).get("scale"), given.get("offset", 0.0)
+        if base and own not in found and isinstance(scale, int | float) and isinstance(shift, int | float) and scale:
+            found[own] = found[base][0] * scale, found[base][1] * scale + shift
+    return found
 
 
 def static_dim(parser: Any) -> int | None:

@@ -97,6 +97,11 @@ class DataItem:
         return self._dataset._filler.parsers(self._dataset._seen(self.cells))
 
     @property
+    def vetoes(self) -> dict[str, tuple[Mapping[str, Any], ...]]:
+        """What the answers of each node can't be right about."""
+        return self._dataset._filler.vetoes(self._dataset._seen(self.cells))
+
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that is asked and checked about it: another row, prompt or check is
         another digest.
@@ -282,6 +287,7 @@ class Dataset(Mapping[str, Problem]):
     def _look(self) -> _Survey:
         """The first pass: every fault of every row, and the structures."""
         table, data = self.table, self.recipe.data
+        self._filler.check_vetoes()
         for column, role in ((data.id, "id"), *((gold, "gold") for gold in data.gold_columns)):
             if column is not None:
                 need_column(table, column, role)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -35,6 +35,7 @@ from rrf_design.questions.slots import (
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
 from rrf_design.responses.parsed import Parser, parse_stated
+from rrf_design.transforms import check_rules, placed
 
 Numbers = float | tuple[float, ...]
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -56,6 +57,7 @@ class RowParts:
     labels: Mapping[str, str]
     values: Mapping[str, Numbers]
     """Of checks, and the offsets of relations."""
+    vetoes: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     fault: InputError | None = None
     """Why there are no labels and values."""
 
@@ -96,6 +98,7 @@ class Filler:
         self._valued = tuple(
             (place, entry) for place, entry in enumerate(self._entries["anchors"]) if entry.get("value") is not None
         )
+        self._vetoed = [(place, entry["id"]) for place, entry in enumerate(self._entries["nodes"]) if entry.get("veto")]
         self.open_nodes = frozenset(
             entry["id"] for entry in self._entries["nodes"] if _reads_classes(entry.get("parser"))
         )
@@ -188,9 +191,9 @@ class Filler:
     def _parts(self, row: Cells) -> RowParts:
         parsers = self.parsers(row)
         try:
-            return RowParts(parsers, self.labels(row), {**self.values(row), **self.offsets(row)})
+            return RowParts(parsers, self.labels(row), {**self.values(row), **self.offsets(row)}, self.vetoes(row))
         except InputError as error:
-            return RowParts(parsers, {}, {}, error)
+            return RowParts(parsers, {}, {}, fault=error)
 
     def parsers(self, row: Cells) -> dict[str, Parser]:
         """What reads the answers of each node that names a parser; one object for all rows where no
@@ -199,6 +202,23 @@ class Filler:
         there = self._there("nodes", row)
         named = ((place, node) for place, node in enumerate(self._entries["nodes"]) if place in there)
         return {node["id"]: self._parser_of(place, row) for place, node in named if node.get("parser") is not None}
+
+    def vetoes(self, row: Cells) -> dict[str, tuple[Mapping[str, Any], ...]]:
+        """What the answers of each node can't be right about, where anything is said of them."""
+        there = self._there("nodes", row) if self._vetoed else set()
+        return {name: self._veto(place, row) for place, name in self._vetoed if place in there}
+
+    def _veto(self, place: int, row: Cells) -> tuple[Mapping[str, Any], ...]:
+        rules = self._filled("nodes", place, self._entries["nodes"][place]["veto"], ("veto",), row)
+        return tuple(placed(rule, self.recipe.folder) for rule in rules)
+
+    def check_vetoes(self) -> None:
+        """InputError for a table of keys that is not there."""
+        for place, name in self._vetoed:
+            try:
+                check_rules(self._entries["nodes"][place]["veto"], folder=self.recipe.folder)
+            except InputError as error:
+                raise InputError(f"{error} ({self.recipe.where(name, 'veto')})") from None
 
     def values(self, row: Cells) -> dict[str, Numbers]:
         """The values of the checks that the row knows, by anchor; those of open answers are
@@ -319,6 +339,8 @@ class Filler:
         if section == "nodes" and "dim" not in found and isinstance(found.get("parser"), str | dict):
             dim = self.parser(place, found["parser"]).dim
             found |= {"dim": dim} if dim > 1 else {}
+        if section == "nodes" and "veto" in found:
+            found["veto"] = [placed(rule, self.recipe.folder) for rule in found["veto"]]
         if section == "anchors" and isinstance(found.get("source"), str | dict):
             found["source"] = self._source(place, entry, found["source"], row)
         return found
@@ -503,6 +525,11 @@ def check_recipe(filler: Filler) -> None:
             place[slot.path[-1]] = 1.0
         elif slot.kind is SlotKind.LIST:
             place[slot.path[-1]] = [[1], [2]] if slot.path[-1] == "tests" else ["1", "2"]
+    for node in document.get("nodes", ()):
+        try:
+            check_rules(node.get("veto", ()))
+        except InputError as error:
+            raise InputError(f"{error} ({filler.recipe.where(node.get('id', ''), 'veto')})") from None
     for section in ("nodes", "relations", "anchors"):
         for at, entry in enumerate(document.get(section, ())):
             if not isinstance(entry.get("id"), str) or not entry["id"]:

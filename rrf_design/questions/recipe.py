@@ -36,13 +36,14 @@ from rrf_design.files import (
     toml_entry,
 )
 from rrf_design.problem import Problem
+from rrf_design.transforms import KINDS, check_rules
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 """A number, or a text that is one placeholder and becomes it."""
 Count = Annotated[int, Field(strict=True, ge=1)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 LONG = ("problem", *SECTIONS)
-SHORT = ("answer", "ask", "equation", "check")
+SHORT = ("answer", "ask", "equation", "veto", "check")
 
 
 class DataSection(Entry):
@@ -224,6 +225,39 @@ class EquationEntry(Entry):
         return self.id or f"{' + '.join(self.sum)} = {self.equals}"
 
 
+class VetoEntry(Entry):
+    """What an answer can't be right about, seen without asking: what breaks it counts as unread.
+
+    It holds for every other ask that must give the same value, too.
+    """
+
+    of: Text
+    in_text: Text | None = None
+    """The value stands in this text, in any written form."""
+    within: tuple[float | Text, float | Text] | None = None
+    """Two numbers or two days."""
+    digits: Text | None = None
+    """Kind of a number that has check digits."""
+    lookup: Text | None = None
+    """FILE:COLUMN of a table in which the value stands."""
+    regex: Text | None = None
+    """The form of the whole value, case aside."""
+
+    @model_validator(mode="after")
+    def _can_be_followed(self) -> VetoEntry:
+        try:
+            check_rules([self.rule])
+        except InputError as error:
+            raise ValueError(str(error).removeprefix("veto: ")) from None
+        return self
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """As the long form has it."""
+        given = {key: getattr(self, key) for key in KINDS if getattr(self, key) is not None}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+
+
 class CheckEntry(Entry):
     """Evidence from outside: a person, a value, an expression, tests, a verifier, a command."""
 
@@ -265,6 +299,7 @@ class RecipeFile(Entry):
     answer: tuple[AnswerSection, ...] = ()
     ask: tuple[AskEntry, ...] = ()
     equation: tuple[EquationEntry, ...] = ()
+    veto: tuple[VetoEntry, ...] = ()
     check: tuple[CheckEntry, ...] = ()
     promise: _PromiseSection | None = None
     ladder: Table | None = None
@@ -418,7 +453,10 @@ def recipe_from_document(
     try:
         parts = RecipeFile.model_validate(document)
     except ValidationError as error:
-        lists: dict[str, type[BaseModel]] = {"ask": AskEntry, "equation": EquationEntry, "check": CheckEntry}
+        lists: dict[str, type[BaseModel]] = {
+            **{"ask": AskEntry, "equation": EquationEntry},
+            **{"veto": VetoEntry, "check": CheckEntry},
+        }
         tables: dict[str, type[BaseModel]] = {"data": DataSection, "promise": _PromiseSection}
         (lists if isinstance(document.get("answer"), list) else tables)["answer"] = AnswerSection
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None

@@ -115,7 +115,7 @@ def _slot(recipe: Recipe, section: str, place: int, path: Path, text: str) -> Sl
     origin = recipe.origins.get(entry.get("id", ""))
     short = origin is not None and origin.section in ("ask", "check")
     where = recipe.where(entry.get("id", ""), _SHORT_KEYS.get(key, key) if short else key)
-    if key in SAME_FOR_ALL:
+    if key in SAME_FOR_ALL and kind is not SlotKind.TEXT:
         raise InputError(f"{where}: {key} is the same for every row and can't hold a placeholder")
     try:
         made = template(text)
@@ -132,7 +132,7 @@ def _kind(section: str, path: Path, entry: Mapping[str, Any]) -> SlotKind:
     key = path[0]
     if key == "when":
         return SlotKind.WHEN
-    if key in ("prompt", "system", "name", "variables"):
+    if key in ("prompt", "system", "name", "variables") or (key == "veto" and path[-1] == "in_text"):
         return SlotKind.TEXT
     if key == "parser":
         listed = path[-1] in ("options", "tests") and (len(path) == 2 or path[1:-1] == ("of",))

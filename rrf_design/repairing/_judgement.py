@@ -41,6 +41,7 @@ from rrf_design.repairing.contract import (
 from rrf_design.repairing.decoding import Decoding, error_bound
 from rrf_design.rows import alone
 from rrf_design.texts import rounded_up
+from rrf_design.transforms import not_counted
 from rrf_design.verdict import Evidence, Explained, Verdict, decide
 
 
@@ -383,7 +384,7 @@ def finish(
         method=outcome.method,
         certainty=found.certainty,
         verdict=verdict,
-        assumes=grounds.assumes,
+        assumes=grounds.assumes + not_counted(one.field.invalid),
         reason=reason,
         error={} if unfit else operator.unstack(outcome.error, only=edited),
         alternatives=() if unfit else _alternatives(task, outcome, found, edited),

@@ -26,8 +26,9 @@ from rrf_design.checks import known_value
 from rrf_design.errors import InputError
 from rrf_design.noise import Noise, Radius, radius_of
 from rrf_design.repairing.contract import Array, Task, Values, WorkSettings
-from rrf_design.responses.parsed import RECORDED, recorded_response, unread_status
+from rrf_design.responses.parsed import RECORDED, Parsed, recorded_response, unread_status
 from rrf_design.rows import LARGEST_ENTRY
+from rrf_design.transforms import VETOED, rules_of, stated, vetoed
 
 if TYPE_CHECKING:
     from rrf_design.operators import Operator
@@ -209,6 +210,11 @@ def collect(problem: Problem, responses: Any, *, nodes: Sequence[str], name: str
     for key in nodes:
         if key not in responses:
             invalid[key] = "missing"
+    rules = rules_of(problem)
+    said = {key: _as_read(problem, key, responses[key], values[key]) for key in values} if rules else {}
+    for key in vetoed(rules, {key: one for key, one in said.items() if one is not None}):
+        invalid[key] = VETOED
+        del values[key]
     return ResponseField(values, invalid, {key: part for key, part in samples.items() if part}, name)
 
 
@@ -414,6 +420,21 @@ def _value(problem: Problem, node: str, entry: Any) -> Values | str:
     if not all(math.isfinite(value) for value in values):
         raise InputError(f"response of node {node!r} is not finite; where there is no answer, give a status instead")
     return values
+
+
+def _as_read(problem: Problem, node: str, entry: Any, value: Values) -> Parsed | None:
+    """A response as its parser gives it; None for a vector that stands for a class."""
+    from rrf_design.responses import parsers
+
+    text = entry.get("text") if isinstance(entry, Mapping) else entry
+    spec = problem.node_by_id[node].parser
+    if isinstance(entry, Parsed):
+        return entry
+    if isinstance(text, str) and spec is not None:
+        read = parsers.get(spec).parse(text)
+        return read if read.value == value else stated(value)
+    classes = len(value) > 1 or (spec is not None and parsers.get(spec).dim == 0)
+    return None if classes else stated(value)
 
 
 def _parse_samples(problem: Problem, node: str, entries: Any) -> tuple[Values, ...]:

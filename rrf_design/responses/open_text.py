@@ -58,7 +58,7 @@ class _OpenParser(Parser):
         bare = unwrapped(text)
         whole = self._canonical(bare)
         if whole is not None:
-            return labelled(whole, strict=bare == text.strip())
+            return labelled(whole, strict=bare == text.strip(), said=bare)
         return self._marked(text)
 
     def _marked(self, text: str) -> Parsed:
@@ -67,10 +67,12 @@ class _OpenParser(Parser):
         if spans is None:
             return failure("more marked answers than anybody reads", ParseStatus.AMBIGUOUS)
         pieces = [unwrapped(span[1:].strip().rstrip(".")) for span in spans]
-        found = {label for piece in pieces if (label := self._canonical(piece)) is not None}
+        found = {label: piece for piece in pieces if (label := self._canonical(piece)) is not None}
         if len(found) > 1:
             return failure(f"several different answers, each a {self.what}", ParseStatus.AMBIGUOUS)
-        return labelled(found.pop(), strict=False) if found else failure(f"the answer is no {self.what}")
+        for label, piece in found.items():
+            return labelled(label, strict=False, said=piece)
+        return failure(f"the answer is no {self.what}")
 
     def _canonical(self, text: str) -> str | None:
         return self.canonical(text) if len(text) <= LONGEST_LABEL else None

@@ -145,9 +145,11 @@ def parse_each(texts: Sequence[tuple[Parser, str]]) -> list[Parsed]:
     return [_short(parser, text) if len(text) <= SHORT else parser.parse(text) for parser, text in texts]
 
 
-def labelled(label: str, *, strict: bool) -> Parsed:
-    """An open answer: the class ``label``."""
-    return Parsed(ParseStatus.PARSED, None, strict, label, label=label)
+def labelled(label: str, *, strict: bool, said: str = "") -> Parsed:
+    """An open answer: the class ``label``, and what was ``said`` where that is more than its
+    class.
+    """
+    return Parsed(ParseStatus.PARSED, None, strict, said or label, label=label)
 
 
 def numbers(values: Sequence[Fraction | int], *, strict: bool, canonical: str) -> Parsed:

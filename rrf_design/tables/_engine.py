@@ -242,7 +242,8 @@ class TableEngine:
             elif item.row is None:
                 item.row = unusable_row(item.raw.id, f"node {name!r}: {reading}")
         for item in batch:
-            item.readings, item.broken = without_vetoed(item.template.problem, item.readings)
+            rules = {} if item.parts is None else item.parts.vetoes
+            item.readings, item.broken = without_vetoed(rules, item.readings)
             unknown = item.raw.answers.keys() - item.template.problem.node_by_id.keys()
             if item.row is None and unknown:
                 name = next(name for name in item.raw.answers if name in unknown)

@@ -19,14 +19,12 @@ from typing import Any
 
 from rrf_design.blocks import Anchor
 from rrf_design.checks import (
-    VETOED,
     cheapest_first,
     decides,
     delivered_node,
     expression_of,
     is_person,
     known_value,
-    vetoed,
 )
 from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
@@ -38,6 +36,7 @@ from rrf_design.repairing.engine import Numbers, RepairEngine, SharedDesign
 from rrf_design.repairing.fields import ResponseField
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled, parse_each
+from rrf_design.transforms import VETOED, vetoed
 
 Values = tuple[float, ...]
 
@@ -124,14 +123,15 @@ def _numbers(value: Values, parser: Parser | None, dim: int) -> Parsed:
     return Parsed(ParseStatus.PARSED, tuple(value), True)
 
 
-def without_vetoed(problem: Problem, readings: Mapping[str, Reading]) -> tuple[dict[str, Reading], dict[str, str]]:
+def without_vetoed(
+    rules: Mapping[str, Sequence[Mapping[str, Any]]], readings: Mapping[str, Reading]
+) -> tuple[dict[str, Reading], dict[str, str]]:
     """The readings, where those that break what is said of their node are unread; and what they
     break, by node.
     """
-    if not any(node.veto for node in problem.nodes):
+    if not rules:
         return dict(readings), {}
-    values = {name: one.parsed.value for name, one in readings.items() if one.parsed and one.parsed.value is not None}
-    broken = vetoed(problem, values)
+    broken = vetoed(rules, {name: one.parsed for name, one in readings.items() if one.parsed is not None})
     kept = {name: replace(one, parsed=None, status=VETOED) if name in broken else one for name, one in readings.items()}
     return kept, broken
 

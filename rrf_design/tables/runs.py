@@ -144,7 +144,7 @@ def _recorded(dataset: Dataset, responses: Any, *, complete: bool) -> Iterator[t
                     read[name] = read_answer(answer, parsers.get(name), problem.node_by_id[name].dim)
                 except InputError as error:
                     raise InputError(f"item {item.id!r}, node {name!r}: {error}") from None
-            for name, reading in without_vetoed(problem, read)[0].items():
+            for name, reading in without_vetoed(item.vetoes, read)[0].items():
                 found[name] = _said(reading) | ({} if reading.text is None else {"text": reading.text})
                 found[name] |= {} if reading.cost is None else {"cost": reading.cost}
             if complete:

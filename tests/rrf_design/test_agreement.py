@@ -18,7 +18,6 @@ from agreeing import BOUNDED, CHECKED, PRICED, SIGNS, TIERED, generated, live, p
 
 import rrf_design as rrf
 from rrf_design._explain import explain
-from rrf_design.checks import vetoed
 from rrf_design.derive import field_problems
 from rrf_design.goal import Goal
 from rrf_design.models.scripted import ScriptedModel
@@ -27,6 +26,7 @@ from rrf_design.reporting import write_report
 from rrf_design.tables import delivery_of, write_output
 from rrf_design.tables.rows import review_ranks
 from rrf_design.texts import cell_text
+from rrf_design.transforms import rules_of, stated, vetoed
 
 CASES = 60
 
@@ -306,13 +306,14 @@ def test_every_field_of_a_row_is_what_a_repair_of_its_own_problem_says(seed: int
     (row,) = rrf.repair(data, said).rows()
     whole = data["1"]
     numbers = {f"{ask}.{name}": value for ask, own in texts.items() for name, value in own.items() if name != "paid"}
-    gone = vetoed(whole, {name: (value,) for name, value in numbers.items()})
+    gone = vetoed(rules_of(whole), {name: stated((value,)) for name, value in numbers.items()})
     given: dict[str, Any] = {name: value for name, value in numbers.items() if name not in gone}
     given |= {f"{ask}.paid": [1.0, 0.0] if own["paid"] == "yes" else [0.0, 1.0] for ask, own in texts.items()}
     assert set(gone) <= set(row.unread)
     for value, part in zip(row.values, field_problems(whole), strict=True):
         (node,) = part.deliver or ()
-        alone = rrf.repair(part, {name: given[name] for name in part.node_by_id if name in given})
+        struck = {name: {"status": "vetoed"} for name in gone}
+        alone = rrf.repair(part, {name: one for name, one in (given | struck).items() if name in part.node_by_id})
         assert (value.field, value.verdict, value.assumes) == (node, alone.verdict, alone.assumes)
         if value.answer is not None:
             told = alone.repaired[node]
