@@ -86,8 +86,11 @@ class Kernel:
     def _called(self, arguments: tuple[Any, ...]) -> Any:
         """The result of a call from outside, in the way that pays."""
         arrays = list(_arrays(arguments))
-        if _run.compiled or sum(array.size for array in arrays) > MOST:
+        if _run.compiled:
             return self._to_compile()(*arguments)
+        if sum(array.size for array in arrays) > MOST:
+            self._compiled = self._to_compile()
+            return self._compiled(*arguments)
         saved = [array.copy() for array in arrays]
         while True:
             left = self._allowance() - self.spent

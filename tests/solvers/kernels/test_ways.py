@@ -114,11 +114,12 @@ def test_a_short_call_runs_as_it_stands_and_a_large_one_is_compiled(
     assert unspent(np.zeros(3, np.int64), 5) == 15
     assert unspent._compiled is None
     assert not unspent.dispatcher.signatures
-    assert unspent(np.zeros(ways.MOST + 1, np.int64), 1) == ways.MOST + 1
-    assert unspent.dispatcher.signatures
     with all_compiled():
-        assert unspent(np.zeros((2, 2), np.int64)[0], 2) == 4
+        assert unspent(np.zeros(2, np.int64), 2) == 4
     assert unspent._compiled is None
+    assert unspent.dispatcher.signatures
+    assert unspent(np.zeros(ways.MOST + 1, np.int64), 1) == ways.MOST + 1
+    assert unspent._compiled is unspent.dispatcher
 
 
 def test_an_error_of_a_kernel_is_the_callers(unspent: Kernel) -> None:
