@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -166,34 +166,24 @@ class Explanation(ShownRows):
         return sealed("rrf-explanation", content)
 
 
-@overload
-def explain(
-    problem: Problem,
-    select: Selection = None,
-    *,
-    k: int | None = None,
-    mend: bool = True,
-    by_budget: bool = False,
-    method: str = "auto",
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-) -> Explanation: ...
+class _Settings(TypedDict, total=False):
+    """The keywords of `explain`, for its overloads."""
+
+    k: int | None
+    mend: bool
+    by_budget: bool
+    method: str
+    n_jobs: int | None
+    time_limit: float | None
+    progress: Progress | None
 
 
 @overload
-def explain(
-    problem: Dataset,
-    select: Selection = None,
-    *,
-    k: int | None = None,
-    mend: bool = True,
-    by_budget: bool = False,
-    method: str = "auto",
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-) -> ByStructure[Explanation]: ...
+def explain(problem: Problem, select: Selection = None, **settings: Unpack[_Settings]) -> Explanation: ...
+
+
+@overload
+def explain(problem: Dataset, select: Selection = None, **settings: Unpack[_Settings]) -> ByStructure[Explanation]: ...
 
 
 def explain(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,43 +39,29 @@ Groups = Sequence[int] | Sequence[Sequence[int]]
 """The columns of each node, or how many each node has, one after the other."""
 
 
+class _Search(TypedDict, total=False):
+    """What `margin` takes beside the design and k, for its overloads."""
+
+    method: str
+    n_jobs: int | None
+    time_limit: float | None
+    progress: Progress | None
+
+
 @overload
 def margin(
-    problem: Problem,
-    select: Selection = None,
-    *,
-    k: int | None = None,
-    method: str = "auto",
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
+    problem: Problem, select: Selection = None, *, k: int | None = None, **search: Unpack[_Search]
 ) -> DesignMargin: ...
 
 
 @overload
 def margin(
-    problem: Dataset,
-    select: Selection = None,
-    *,
-    k: int | None = None,
-    method: str = "auto",
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
+    problem: Dataset, select: Selection = None, *, k: int | None = None, **search: Unpack[_Search]
 ) -> ByStructure[DesignMargin]: ...
 
 
 @overload
-def margin(
-    problem: Matrix,
-    select: Groups | None = None,
-    *,
-    k: int,
-    method: str = "auto",
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    progress: Progress | None = None,
-) -> Margin: ...
+def margin(problem: Matrix, select: Groups | None = None, *, k: int, **search: Unpack[_Search]) -> Margin: ...
 
 
 def margin(

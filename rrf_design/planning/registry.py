@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from math import inf
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from rrf_design.arguments import is_dataset, seconds_of
 from rrf_design.errors import InputError
@@ -68,42 +68,29 @@ def _foreign(name: str) -> Planner:
     return found
 
 
-@overload
-def plan(
-    problem: Problem,
-    *,
-    budget: float | None = None,
-    target: float | None = None,
-    method: str = "auto",
-    aim: Aim | str | None = None,
-    k: int | None = None,
-    objective: Objective | str | None = None,
-    jointly: bool = False,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    front_end: str = "ortools",
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Plan: ...
+class _Settings(TypedDict, total=False):
+    """The keywords of `plan`, for its overloads."""
+
+    budget: float | None
+    target: float | None
+    method: str
+    aim: Aim | str | None
+    k: int | None
+    objective: Objective | str | None
+    jointly: bool
+    n_jobs: int | None
+    time_limit: float | None
+    front_end: str
+    seed: int
+    progress: Progress | None
 
 
 @overload
-def plan(
-    problem: Dataset,
-    *,
-    budget: float | None = None,
-    target: float | None = None,
-    method: str = "auto",
-    aim: Aim | str | None = None,
-    k: int | None = None,
-    objective: Objective | str | None = None,
-    jointly: bool = False,
-    n_jobs: int | None = None,
-    time_limit: float | None = None,
-    front_end: str = "ortools",
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> DatasetPlan: ...
+def plan(problem: Problem, **settings: Unpack[_Settings]) -> Plan: ...
+
+
+@overload
+def plan(problem: Dataset, **settings: Unpack[_Settings]) -> DatasetPlan: ...
 
 
 def plan(
