@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -245,6 +246,8 @@ class PassRows:
             reason = "labels of other rows taught to believe another answer than most of this row's"
         if promise is None and not (verdict is Verdict.CONSISTENT and agrees):
             return self.empty_row(place, reason, verdict=verdict)
+        if promise is not None and verdict is Verdict.CONTRADICTED:
+            reason = f"{_tally(self._sheet.rows[place])}; handed over is the one to believe most"
         assumes = promise if promise is not None else repair.assumes if repair is not None else ""
         changed = cell_text(answer) != cell_text(self._first(place))
         value = Value(verdict, assumes, answer=answer, raw=self._raw(place), changed=changed, reason=reason)
@@ -272,6 +275,14 @@ class PassRows:
 
     def _raw(self, place: int) -> Any:
         return self._sheet.rows[place].raw or self._first(place)
+
+
+def _tally(row: ItemAnswers) -> str:
+    """What the answers of a row say of the delivered value, in words."""
+    said = [cell_text(shown(value, row.parser)) for value in row.implied.values() if value is not None]
+    counts = Counter(said).most_common()
+    shares = [f"{text[:40]}{'…' * (len(text) > 40)} ({count})" for text, count in counts[:4]]
+    return f"{len(said)} answers, {len(counts)} values: {', '.join(shares)}{', …' * (len(counts) > 4)}"
 
 
 def _answered(row: ItemAnswers) -> list[str]:

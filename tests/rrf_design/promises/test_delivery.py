@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import os
 import signal
 from collections.abc import Callable
@@ -86,6 +87,15 @@ def test_the_gold_column_is_the_labels_and_the_promise_holds(tmp_path: Path) -> 
     assert repr(found).startswith("TestedDelivery(At most")
     assert "\n" not in repr(found)
     assert found.verdicts["checked"] == found.labels
+
+
+def test_what_answers_disagree_on_is_handed_over_with_what_they_said(tmp_path: Path) -> None:
+    found = rrf.deliver(a_table(tmp_path, 200), tmp_path / "said.jsonl", risk=0.3)
+    open_still = [row for row in found.delivery.rows() if row.verdict == "contradicted"]
+    assert open_still
+    for row in open_still:
+        assert row.answer is not None
+        assert re.match(r"3 answers, [23] values: .*; handed over is the one to believe most", row.reason)
 
 
 def test_json_has_the_promised_keys_and_they_are_attributes(tmp_path: Path) -> None:
