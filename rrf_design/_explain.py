@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from rrf_design._shown import ShownRows
+from rrf_design._shown import ShownRows, bars_on
 from rrf_design.arguments import is_dataset
 from rrf_design.derive import owning
 from rrf_design.documents import sealed
@@ -111,6 +111,10 @@ class Explanation(ShownRows):
 
     def _records(self) -> Iterator[dict[str, Any]]:
         return ({"node": name, "share": share} for name, share in self.shares.items())
+
+    def plot(self, axes: Any = None) -> Any:
+        """How much of the error that is hardest to see lies on each node, on matplotlib axes."""
+        return bars_on(axes, self.shares, across="share of the hardest error")
 
     @property
     def wanted(self) -> float | None:

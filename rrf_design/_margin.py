@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design._shown import ShownRows
+from rrf_design._shown import ShownRows, bars_on
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.errors import InputError
 
@@ -202,6 +202,10 @@ class DesignMargin(ShownRows):
         for name in self.support:
             yield {"node": name, "share": shares[name], "direction": list(self.witness[name])}
 
+    def plot(self, axes: Any = None) -> Any:
+        """How much of the error that is hardest to see lies on each node, on matplotlib axes."""
+        return bars_on(axes, self.shares, across="share of the hardest error")
+
     def to_json(self) -> dict[str, Any]:
         return {
             "k": self.k,
@@ -251,13 +255,24 @@ def name_margin(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentCriterion:
+@dataclass(frozen=True, slots=True, repr=False)
+class ComponentCriterion(ShownRows):
     """Components of a design, smallest unanchored one first to matter."""
 
     k: int
     components: tuple[tuple[str, ...], ...]
     anchored: tuple[bool, ...]
+
+    def _line(self) -> str:
+        words = "γ = 0" if self.zero else "γ > 0"
+        return f"k = {self.k}: {words}, {len(self.components)} components, {len(self.unanchored)} without an anchor"
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        for nodes, held in zip(self.components, self.anchored, strict=True):
+            yield {"nodes": list(nodes), "anchored": held}
+
+    def to_json(self) -> dict[str, Any]:
+        return {"k": self.k, "zero": self.zero, "injective": self.injective, "components": list(self._records())}
 
     @property
     def unanchored(self) -> tuple[tuple[str, ...], ...]:

@@ -15,17 +15,20 @@ LONGEST = 200
 """Characters of a line, and of a cell of a notebook's table."""
 FIRST = 10
 """Rows that a notebook shows; `to_frame` has them all."""
+MOST_TOLD = 2000
+"""Characters of what a notebook shows above them."""
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, length: int = LONGEST) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= LONGEST else f"{flat[: LONGEST - 2]} …"
+    return flat if len(flat) <= length else f"{flat[: length - 2]} …"
 
 
 class Shown:
     """A result of a public function.
 
-    A class says in `_line` what the result came to, and gives its rows, if any, in `_records`.
+    A class says in `_line` what the result came to, and gives its rows, if any, in `_records`. What
+    is no list of rows is made again by `from_json` of what its `to_json` gave.
     """
 
     __slots__ = ()
@@ -48,7 +51,7 @@ class Shown:
     def _repr_html_(self) -> str:
         """What it came to and its first rows, for notebooks: no script."""
         first = list(islice(self._records(), FIRST + 1))
-        told = f"<p>{escape(self._told())}</p>"
+        told = f"<p>{escape(_cut(self._told(), MOST_TOLD))}</p>"
         if not first:
             return told
         heads = "".join(f"<th>{escape(name)}</th>" for name in first[0])
@@ -100,3 +103,10 @@ def axes_of(axes: Any, *, across: str, up: str) -> Any:
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     return axes
+
+
+def bars_on(axes: Any, values: Mapping[str, float], *, across: str) -> Any:
+    """One bar for each name, the first on top."""
+    drawn = axes_of(axes, across=across, up="")
+    drawn.barh(list(values)[::-1], list(values.values())[::-1])
+    return drawn

@@ -1,5 +1,5 @@
-"""Conformance suites for parts of your own: what every margin solver, planner and model adapter
-must do.
+"""For tests of your own: `assert_share` holds a result to a share of rows that may be believed,
+and conformance suites say what every margin solver, planner and model adapter must do.
 
 Each `check_` function tries a part on small problems whose answers are known and raises
 AssertionError with one line about the first promise that is broken; it returns nothing when all are
@@ -21,14 +21,82 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rrf_design.acquisition import Acquisition
     from rrf_design.models import Model, Request
     from rrf_design.planning import Planner
     from rrf_design.problem import Problem
+    from rrf_design.promises import TestedDelivery
+    from rrf_design.repairing import Repair
+    from rrf_design.tables import Delivery
+    from rrf_design.verdict import Verdict
 
-__all__ = ["check_model", "check_planner", "check_solver"]
+__all__ = ["assert_share", "check_model", "check_planner", "check_solver"]
 
 TOLERANCE = 1e-7
 """Relative, for figures that are computed twice."""
+
+
+NAMED = 5
+"""Rows that a failure names."""
+
+
+def assert_share(result: Delivery | TestedDelivery | Acquisition | Repair, *, believed: float | str) -> None:
+    """Fail unless at least this share of the rows is `checked` or `consistent`.
+
+    Of how many rows are wrong this says nothing, as no verdict does: `deliver` and `audit` test
+    that.
+
+    Parameters
+    ----------
+    result
+        What `repair`, `acquire` or `deliver` gave, of a table or of one problem.
+    believed
+        The share, as a number or a text: 0.9, "90%".
+
+    Returns
+    -------
+    Nothing; AssertionError says in one line how many rows it is, and names the first others.
+
+    >>> import rrf_design as rrf
+    >>> from rrf_design.testing import assert_share
+    >>> ask = [{"id": name, "prompt": "{{ text }}?", "parse": "decimal"} for name in "abc"]
+    >>> asks = [ask[0], *({**one, "like": "a"} for one in ask[1:])]
+    >>> recipe = {"answer": {"of": "a", "tolerance": 0.5}, "ask": asks}
+    >>> sums = rrf.dataset(recipe, [{"text": "1 + 2"}])
+    >>> said = [{"id": 1, "node": name, "value": 3} for name in "abc"]
+    >>> assert_share(rrf.repair(sums, said), believed="90%")
+    >>> assert_share(rrf.repair(sums, said[:1]), believed="90%")
+    Traceback (most recent call last):
+    AssertionError: 0 of 1 rows (0 %) are checked or consistent, wanted 90 %: '1' is incomplete
+    """
+    from rrf_design.arguments import share_number
+    from rrf_design.errors import InputError
+
+    wanted = share_number(believed, "believed")
+    if not 0.0 <= wanted <= 1.0:
+        raise InputError(f"believed {believed!r:.40}: should be a share between 0 and 1")
+    verdicts = list(_verdicts(result))
+    others = [(name, verdict) for name, verdict in verdicts if not verdict.passes]
+    passing = len(verdicts) - len(others)
+    part = passing / max(1, len(verdicts))
+    if verdicts and part >= wanted:
+        return
+    named = ", ".join(f"{name!r:.40} is {verdict}" for name, verdict in others[:NAMED])
+    more = f", and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+    raise AssertionError(
+        f"{passing:,} of {len(verdicts):,} rows ({100 * part:.3g} %) are checked or consistent,"
+        f" wanted {100 * wanted:.3g} %: {named or 'there is no row'}{more}"
+    )
+
+
+def _verdicts(result: Any) -> Iterator[tuple[str, Verdict]]:
+    """Every row of a result with what may be believed of it."""
+    delivery = getattr(result, "delivery", result)
+    if hasattr(delivery, "rows") and callable(delivery.rows):
+        return ((row.id, row.verdict) for row in delivery.rows())
+    if hasattr(result, "items"):
+        return ((entry.item or entry.name, entry.verdict) for entry in result.items)
+    return iter([(", ".join(result.repaired) or "the problem", result.verdict)])
 
 
 def check_solver(solve: Callable[..., Any]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +101,7 @@ class Bounds:
         return cls(math.ldexp(value, exponent), scaled_below(lower, exponent), above, status)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Margin:
     """γ over supports of at most `support_size` nodes.
 
@@ -121,7 +122,7 @@ class Margin:
     status: Status
     method: str
     support_size: int
-    groups: NodeColumns = field(repr=False)
+    groups: NodeColumns
     tested: int = 0
     """Supports and subtrees that were looked at one by one; the rest was excluded by bounds."""
     lower_from: LowerFrom = LowerFrom.SEARCH
@@ -131,6 +132,14 @@ class Margin:
         self.direction.setflags(write=False)
         if not 0.0 <= self.lower <= self.upper:
             raise AssertionError(f"bounds out of order: {self.lower} > {self.upper}")
+
+    def __repr__(self) -> str:
+        found = f"{self.value:.6g}" if self.status == "exact" else f"between {self.lower:.6g} and {self.upper:.6g}"
+        nodes = ", ".join(map(str, self.support[:20])) + (" …" if len(self.support) > 20 else "")
+        return f"Margin({found}, {self.status}, support ({nodes}), {self.method})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
 
     @property
     def k(self) -> int:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
-from rrf_design._shown import ShownRows
+from rrf_design._shown import ShownRows, bars_on
 from rrf_design.acquisition._candidates import Candidates
 from rrf_design.acquisition._concluding import conclude, repaired
 from rrf_design.acquisition._purchases import Buys, Settled
@@ -245,6 +245,10 @@ class Acquisition(ShownRows):
                 "assumes": entry.assumes,
                 "stopped_because": entry.stopped_because,
             }
+
+    def plot(self, axes: Any = None) -> Any:
+        """How many fields have each verdict, on matplotlib axes."""
+        return bars_on(axes, self.verdicts, across="fields")
 
     def to_json(self) -> dict[str, Any]:
         own = [entry.name for entry in fields(self) if entry.name not in ("purchases", "items")]

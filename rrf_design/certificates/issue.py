@@ -15,7 +15,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 import numpy as np
 
 from rrf_design._margin import check_k
-from rrf_design._shown import Shown
+from rrf_design._shown import Shown, bars_on
 from rrf_design.arguments import is_dataset, noise_of, seconds_of
 from rrf_design.certificates._ladder import (
     Rung,
@@ -59,10 +59,17 @@ from rrf_design.checker.noise import (
     promised,
 )
 from rrf_design.checker.premises import Premises
-from rrf_design.checker.record import ARRAYS, FILE_FORMAT, INLINE_ENTRIES, OperatorRecord
+from rrf_design.checker.record import (
+    ARRAYS,
+    FILE_FORMAT,
+    INLINE_ENTRIES,
+    OperatorRecord,
+    load_record,
+    record_from_lists,
+)
 from rrf_design.checker.wording import CONSEQUENCE, ZERO, Finding, Regime, assumption_lines, regime_of
 from rrf_design.derive import with_radii, without_noise
-from rrf_design.documents import write_bytes, write_text
+from rrf_design.documents import read, write_bytes, write_text
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
 from rrf_design.goal import Goal, Standing, reaches
@@ -402,8 +409,10 @@ class Certificate(Shown):
     path: Path | None = None
     verification_seconds: float | None = None
     standing: Standing | None = None
-    """The design held against the problem's goal; None for a certificate that was read from a
-    file.
+    """The design held against the problem's goal; None for a certificate that was read."""
+    told: Mapping[str, Any] | None = None
+    """What the JSON it was read from says of the goal: `met`, and perhaps `wanted reached
+    epsilon`.
     """
 
     @property
@@ -440,6 +449,8 @@ class Certificate(Shown):
         """
         if self.required is not None:
             return reaches(self.robust_lower, self.required)
+        if self.told is not None:
+            return bool(self.told["met"])
         return self.standing is None or not self.standing.goal.named or self.standing.reached
 
     def _line(self) -> str:
@@ -448,6 +459,7 @@ class Certificate(Shown):
         return f"γ ≥ {self.gamma_lower:.6g}{sure}, error bound {bound}, regime {self.regime}"
 
     def to_json(self) -> dict[str, Any]:
+        held = (self.told or {}) if self.standing is None else self.standing.to_json()
         return {
             "gamma_lower": self.gamma_lower,
             "gamma_upper": self.gamma_upper,
@@ -460,14 +472,43 @@ class Certificate(Shown):
             "status": self.document["margin"]["status"],
             "required": self.required,
             "met": self.met,
-            **(
-                {}
-                if self.standing is None
-                else {key: self.standing.to_json()[key] for key in ("wanted", "reached", "epsilon")}
-            ),
+            **{key: held[key] for key in ("wanted", "reached", "epsilon") if key in held},
             "rivals": self.document["rivals"],
             "verification_seconds": self.verification_seconds,
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Certificate:
+        """The certificate of what `to_json` gave, or of a document that `save` wrote.
+
+        Nothing is proven by reading it: `rrf_design.verify` does that. InputError where its
+        operator lies in a file that is not named.
+        """
+        found, named = dict(data), data.get("certificate", data)
+        path = None if isinstance(named, Mapping) else Path(named)
+        document = dict(named) if path is None else read(path, what="certificate")
+        try:
+            check_form(document)
+            claim = document["operator"]
+            if claim["storage"] == "inline":
+                record = record_from_lists(claim)
+            elif path is not None:
+                record = load_record(path.parent / Path(claim["file"]).name)
+            else:
+                raise InputError(f"its operator lies in {claim['file']!r:.80}: save the certificate, and read its path")
+        except Refused as fault:
+            raise InputError(f"not a certificate: {fault}") from None
+        told: dict[str, Any] = {key: found[key] for key in ("met", "wanted", "reached", "epsilon") if key in found}
+        return cls(document, record, found.get("required"), path, found.get("verification_seconds"), told=told or None)
+
+    def plot(self, axes: Any = None) -> Any:
+        """How much of the witness, the error that is hardest to see, lies on each node, on
+        matplotlib axes.
+        """
+        witness = self.document["witness"]
+        lengths = [sum(x * x for x in part) for part in witness["direction"]]
+        shares = {name: each / sum(lengths) for name, each in zip(witness["support"], lengths, strict=True)}
+        return bars_on(axes, shares, across="share of the hardest error")
 
     def save(self, path: str | os.PathLike[str]) -> Certificate:
         """Write the document, and a large operator beside it."""

@@ -11,6 +11,7 @@ that size is made; a search ends at the time limit.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -72,6 +73,11 @@ class Verification:
             "taken_on_trust": self.taken_on_trust,
             "checks": [{"name": c.name, "detail": c.detail, "seconds": c.seconds} for c in self.checks],
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verification:
+        """What `to_json` told, again; it proves nothing anew."""
+        return cls(**{**data, "checks": tuple(Check(**one) for one in data["checks"])})
 
 
 def verify(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design._shown import ShownRows
+from rrf_design._shown import ShownRows, axes_of
 from rrf_design.arguments import seconds_of
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.goal import reaches
@@ -72,6 +72,12 @@ class Portfolio(ShownRows):
                 "gamma": share.gamma,
                 "reached": share.reached,
             }
+
+    def plot(self, axes: Any = None) -> Any:
+        """The margin of every field against what is spent on it, on matplotlib axes."""
+        drawn = axes_of(axes, across="cost", up="margin")
+        drawn.plot([share.cost for share in self.shares], [share.gamma for share in self.shares], "o")
+        return drawn
 
     def to_json(self) -> dict[str, Any]:
         return {

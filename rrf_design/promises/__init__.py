@@ -8,7 +8,7 @@ pilot, reuse               play, test, choose; what an earlier look or the run t
 measure, measure_relations what users otherwise guess; judging: judges
 policy_document            the policy as a document; `rrf_design.checker.promises` proves it again
 running, run_sentences   the policy on the other items, its rows, what may be said
-audit                      delivered items drawn and checked
+audits, delivered_tables   delivered items drawn and checked
 premise                    k in a certificate; truths, reviews: what is right, from gold or people
 sheets, decisions, checks, buying     answers, verdicts, machine checks and purchases behind all
 
@@ -31,8 +31,9 @@ _HOME = {
     "rrf_design.promises._play": "play",
     "rrf_design.promises._sheets": "AnswerSheet read_sheet",
     "rrf_design.promises._truths": "GoldRule Truth",
-    "rrf_design.promises.audits": "Audit audit audit_document draw_audit read_delivered",
+    "rrf_design.promises.audits": "Audit audit audit_document draw_audit",
     "rrf_design.promises.buying": "LiveModels",
+    "rrf_design.promises.delivered_tables": "read_delivered",
     "rrf_design.promises.delivery": "DeliverySession Look TestedDelivery answered deliver money read_cells",
     "rrf_design.promises.forecast": "forecast_pilot",
     "rrf_design.promises.policies": "CHECK_EVERYTHING CascadePolicy",
@@ -91,8 +92,9 @@ if TYPE_CHECKING:
     from rrf_design.promises._policy_document import policy_document
     from rrf_design.promises._sheets import AnswerSheet, read_sheet
     from rrf_design.promises._truths import GoldRule, Truth
-    from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit, read_delivered
+    from rrf_design.promises.audits import Audit, audit, audit_document, draw_audit
     from rrf_design.promises.buying import LiveModels
+    from rrf_design.promises.delivered_tables import read_delivered
     from rrf_design.promises.delivery import DeliverySession, Look, TestedDelivery, answered, deliver, money, read_cells
     from rrf_design.promises.forecast import forecast_pilot
     from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy

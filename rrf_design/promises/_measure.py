@@ -32,7 +32,7 @@ from rrf_design._shown import Shown
 from rrf_design.blocks import Relation
 from rrf_design.checker.promise_words import percent_above
 from rrf_design.checks import rows_of
-from rrf_design.documents import sealed
+from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
 from rrf_design.promises._checks import noisy
 from rrf_design.promises._measure_relations import (
@@ -73,6 +73,12 @@ class Measurement(Shown):
     def to_json(self) -> dict[str, Any]:
         """The document `rrf-measurement`."""
         return sealed("rrf-measurement", dict(self.content))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Measurement:
+        """The measurement of a document `rrf-measurement`."""
+        found = dict(checked(data, "rrf-measurement", what="measurement"))
+        return cls({name: part for name, part in found.items() if name not in ("format", "version")})
 
     def _line(self) -> str:
         subject = "answers" if "wrong_answers" in self.content else "judges"

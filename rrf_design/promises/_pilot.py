@@ -13,10 +13,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rrf_design._shown import Shown
+from rrf_design._shown import Shown, axes_of
 from rrf_design.checker.looks import counted
 from rrf_design.checker.promises import prove_policy
 from rrf_design.checks import delivered_node
+from rrf_design.documents import checked, kind_of
 from rrf_design.errors import InputError
 from rrf_design.promises._pilot_analysis import gold_truths, refuse_second_look, run_pilot, stages, why_stop
 from rrf_design.promises._pilot_design import (
@@ -76,10 +77,28 @@ class Pilot(Shown):
         return f"{self.policy}: {self.sentence}"
 
     def to_json(self) -> dict[str, Any]:
-        """The policy's document; while truths are missing, how many."""
+        """The policy's document; while truths are missing, how many, and of which items."""
         if self.document is None:
-            return {"waiting": len(self.waiting), "drawn": self.drawn}
+            return {"waiting": len(self.waiting), "drawn": self.drawn, "waiting_items": list(self.waiting)}
         return dict(self.document)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Pilot:
+        """The pilot of what `to_json` gave, or of a policy; without questions for people."""
+        if kind_of(data) is None and {"drawn", "waiting_items"} <= set(data):
+            return cls(None, int(data["drawn"]), tuple(data["waiting_items"]))
+        document = dict(checked(data, "rrf-policy", what="policy"))
+        return cls(document, len(document["drawn"]))
+
+    def plot(self, axes: Any = None) -> Any:
+        """Every policy by its cost and how many values were wrong under it in the pilot, on
+        matplotlib axes; proven ones are filled.
+        """
+        drawn = axes_of(axes, across="cost of an item", up="wrong in the pilot")
+        entries = () if self.document is None else self.document["policies"]
+        for entry in sorted(entries, key=lambda one: bool(one["proven"])):
+            drawn.plot(entry["cost"], entry["wrong"], "o", color="C0", fillstyle="full" if entry["proven"] else "none")
+        return drawn
 
 
 def pilot(

@@ -16,30 +16,26 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design._shown import Shown
+from rrf_design._shown import Shown, axes_of
 from rrf_design.checker.forms import written
 from rrf_design.checker.promise_words import audit_sentence, percent_above, plain_percent
 from rrf_design.checker.promises import audit_order, prove_audit
 from rrf_design.checks import delivered_node
-from rrf_design.documents import checked, kind_of, read, sealed
+from rrf_design.documents import checked, read, sealed
 from rrf_design.errors import InputError, Refused
-from rrf_design.files import canonical_digest
 from rrf_design.promises._pilot_analysis import checked_value
 from rrf_design.promises._truths import EXACT_CHECKS, GoldRule, answer_is_right, cannot_tell, read_truth
-from rrf_design.promises.reviews import person_question, refuse_strangers, row_text
+from rrf_design.promises.delivered_tables import DeliveredTable, delivered_items, read_delivered, read_run_document
+from rrf_design.promises.reviews import person_question, refuse_strangers
 from rrf_design.questions.datasets import Dataset
-from rrf_design.questions.tables import Cells, RowFaults, open_table
 from rrf_design.risk import AuditSequence, draw_order
 from rrf_design.risk.arguments import share
-from rrf_design.tables.rows import COLUMNS, delivered_names
-from rrf_design.texts import from_sheet
-from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
     from rrf_design.questions import Dataset
@@ -78,12 +74,34 @@ class Audit(Shown):
         return f"{len(self.waiting)} labels are missing: {self.sentence}" if self.waiting else self.sentence
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate, with the number of labels that are missing."""
-        return {**self.document, "waiting": len(self.waiting)}
+        """The certificate, with how many labels are missing, and of which items."""
+        told = {**self.document, "waiting": len(self.waiting)}
+        return {**told, "waiting_items": list(self.waiting), "behind": self.behind} if self.waiting else told
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Audit:
+        """The audit of what `to_json` gave, or of its certificate; without questions for people."""
+        document = dict(checked(data, "rrf-audit", what="audit"))
+        document.pop("waiting", None)
+        return cls(document, tuple(document.pop("waiting_items", ())), behind=document.pop("behind", 0))
+
+    def plot(self, axes: Any = None) -> Any:
+        """After each draw, how many of the delivered values are wrong at most, on matplotlib
+        axes.
+        """
+        population, labels = int(self.document["population"]), self.document["record"]["labels"]
+        sequence = AuditSequence(population, float(self.document["confidence"]))
+        bounds = [population]
+        for label in labels:
+            sequence.observe(bool(label))
+            bounds.append(sequence.bound)
+        drawn = axes_of(axes, across="draws", up="wrong, at most")
+        drawn.step(range(len(bounds)), bounds, where="post")
+        return drawn
 
 
 def audit(
-    run: _DeliveredTable | str | os.PathLike[str],
+    run: DeliveredTable | str | os.PathLike[str],
     dataset: Dataset | None = None,
     *,
     recipe: Recipe | None = None,
@@ -134,7 +152,7 @@ def audit(
     wanted = risk if risk is not None or promise is None else promise.risk
     column = id_column or (None if known is None else known.data.id)
     every = before is not None and "checked" not in before
-    table = run if isinstance(run, _DeliveredTable) else _delivered(run, dataset, store=store, id_column=column)
+    table = run if isinstance(run, DeliveredTable) else _delivered(run, dataset, store=store, id_column=column)
     table = table if every else table.unchecked()
     if before is None and wanted is not None:
         _refuse_hopeless(table, labels, wanted, sure)
@@ -159,7 +177,7 @@ def audit(
     return Audit(document, waiting, questions, behind)
 
 
-def _refuse_hopeless(table: _DeliveredTable, labels: int, risk: float, confidence: float) -> None:
+def _refuse_hopeless(table: DeliveredTable, labels: int, risk: float, confidence: float) -> None:
     """InputError for a draw that can't show the risk even if nothing in it is wrong."""
 
     def shown(drawn: int) -> int:
@@ -182,7 +200,7 @@ def _refuse_hopeless(table: _DeliveredTable, labels: int, risk: float, confidenc
 
 def _delivered(
     run: str | os.PathLike[str], dataset: Dataset | None, *, store: str | None, id_column: str | None
-) -> _DeliveredTable:
+) -> DeliveredTable:
     """The rows that were handed over, from a table, the document of a run, or the journal."""
     path, name = Path(run), os.fspath(run)
     is_file = path.exists() or path.suffix != ""
@@ -193,7 +211,7 @@ def _delivered(
     if dataset is None:
         raise InputError(f"{name}: a run is audited with the recipe and table it was made from; give --recipe")
     if is_file:
-        return _read_run_document(read(path, what="run"), path.name, dataset)
+        return read_run_document(read(path, what="run"), path.name, dataset)
     from rrf_design.acquisition import read_run
     from rrf_design.tables import delivery_of
 
@@ -223,7 +241,7 @@ def _delta(long: object) -> float | None:
 class AuditState:
     """The draws so far, in order; a label is True for wrong, None while it waits for a person."""
 
-    table: _DeliveredTable
+    table: DeliveredTable
     seed: int
     places: tuple[int, ...]
     labels: tuple[bool | None, ...]
@@ -234,7 +252,7 @@ class AuditState:
 
 
 def draw_audit(
-    table: _DeliveredTable,
+    table: DeliveredTable,
     labels: int,
     *,
     seed: int,
@@ -270,7 +288,7 @@ def draw_audit(
 
 
 def _label(
-    table: _DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any], asked: Dataset | None
+    table: DeliveredTable, place: int, rule: GoldRule, said: Mapping[str, Any], asked: Dataset | None
 ) -> bool | None:
     """Whether a delivered value is wrong; None while nobody knows.
 
@@ -306,7 +324,7 @@ def _unchanged(name: str, before: bool, now: bool | None) -> None:
 
 
 def _earlier(
-    table: _DeliveredTable, seed: int, before: Mapping[str, Any] | None, confidence: float | None
+    table: DeliveredTable, seed: int, before: Mapping[str, Any] | None, confidence: float | None
 ) -> list[bool]:
     if before is None:
         return []
@@ -381,220 +399,3 @@ def audit_document(state: AuditState, *, confidence: float, risk: float | None, 
         "record": record,
     }
     return sealed("rrf-audit", content)
-
-
-@dataclass(frozen=True, slots=True)
-class _DeliveredTable:
-    """The rows of a delivered table that have an answer."""
-
-    name: str
-    ids: tuple[str, ...]
-    answers: tuple[Any, ...]
-    rows: tuple[Cells, ...]
-    id_column: str | None = None
-    """What names the rows; None: their numbers."""
-    answer_column: str = "answer"
-    checked: int = 0
-    """How many more values were delivered and checked: an audit does not draw them."""
-    verdicts: tuple[Any, ...] = ()
-    """Of each row, where the file says it."""
-
-    @property
-    def delivered(self) -> int:
-        """How many values were delivered, checked ones among them."""
-        return len(self) + self.checked
-
-    def unchecked(self) -> _DeliveredTable:
-        """Without the rows that somebody or something checked already."""
-        kept = [at for at, verdict in enumerate(self.verdicts) if verdict != Verdict.CHECKED.value]
-        if len(kept) == len(self.verdicts):
-            return self
-        if not kept:
-            raise InputError(f"{self.name}: every row with an answer was checked; there is nothing left to audit")
-
-        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
-            return tuple(values[at] for at in kept)
-
-        return replace(
-            self,
-            ids=of(self.ids),
-            answers=of(self.answers),
-            rows=of(self.rows),
-            verdicts=of(self.verdicts),
-            checked=self.checked + len(self) - len(kept),
-        )
-
-    @property
-    def columns(self) -> dict[str, str | None]:
-        return {"id": self.id_column, "answer": self.answer_column}
-
-    @property
-    def digest(self) -> str:
-        """Of every id and answer, and of the columns they stand in: an audit is of no other
-        column.
-        """
-        pairs = [[name, str(answer)] for name, answer in zip(self.ids, self.answers, strict=True)]
-        return canonical_digest({"columns": self.columns, "delivered": pairs})
-
-    @property
-    def results(self) -> set[str]:
-        """The columns that were delivered: they stand behind those of the input, whatever these are
-        called.
-        """
-        names = list(self.rows[0]) if self.rows else []
-        behind = names[names.index(self.answer_column) :] if self.answer_column in names else []
-        return {name for name in behind if _plain_name(name) in COLUMNS}
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def shown(self, place: int, *, without: str | None = None) -> str:
-        """A row for whoever says what is right: what was asked about, and nothing of what was
-        answered.
-        """
-        return row_text(self.rows[place], hidden={*self.results, without})
-
-
-def read_delivered(
-    path: str | os.PathLike[str], *, id_column: str | None = None, answer_column: str | None = None
-) -> _DeliveredTable:
-    """Rows with an answer, by the column of ids or else the number of the row.
-
-    Without a name, answers are in the last column that a delivery calls so.
-    """
-    table = open_table(path)
-    faults = RowFaults(table.name)
-    rows = [(number, dict(cells)) for number, cells, _ in table.rows(faults)]
-    faults.refuse(len(rows) + faults.unread)
-    columns = list(table.columns or dict.fromkeys(key for _, cells in rows for key in cells))
-    wanted = answer_column or "answer"
-    named = [
-        name for name in columns if name == answer_column or (answer_column is None and _plain_name(name) == wanted)
-    ]
-    answer = named[-1] if named else None
-    if answer is None:
-        raise InputError(
-            f"{table.name}: no column {wanted!r}; audit a table that repair or acquire delivered (known:"
-            f" {', '.join(columns[:8])})"
-        )
-    if id_column is not None and id_column not in columns:
-        raise InputError(f"{table.name}: no column {id_column!r} of ids")
-    kept = [(number, cells) for number, cells in rows if cells.get(answer) not in (None, "")]
-    if not kept:
-        raise InputError(f"{table.name}: no row has an answer; there is nothing to audit")
-    ids = tuple(str(number if id_column is None else cells[id_column]) for number, cells in kept)
-    if len(set(ids)) != len(ids):
-        raise InputError(f"{table.name}: ids in column {id_column!r} are not unique")
-    answers = tuple(cells[answer] for _, cells in kept)
-    if Path(path).suffix.lower() in (".csv", ".tsv"):
-        answers = tuple(map(from_sheet, answers))
-    behind = columns[columns.index(answer) :]
-    said = next((name for name in behind if _plain_name(name) == "verdict"), None)
-    verdicts = () if said is None else tuple(cells.get(said) for _, cells in kept)
-    cells = tuple(cells for _, cells in kept)
-    return _DeliveredTable(table.name, ids, answers, cells, id_column, answer, verdicts=verdicts)
-
-
-def _plain_name(column: str) -> str:
-    """What a delivered column is called where the input has no column of that name
-    (`tables.rows.delivered_names`).
-    """
-    while column.startswith("rrf_"):
-        column = column.removeprefix("rrf_")
-    return column
-
-
-def delivered_items(
-    name: str, dataset: Dataset, results: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
-) -> _DeliveredTable:
-    """What a run over a data set delivered: each input row beside its result."""
-    found = [
-        (item.id, result["answer"], dict(cells), result.get("verdict"))
-        for item, (cells, result) in zip(dataset.items_in_order(), results, strict=True)
-        if result["answer"] not in (None, "")
-    ]
-    if not found:
-        raise InputError(f"{name}: no item has an answer; there is nothing to audit")
-    ids, answers, rows, verdicts = zip(*found, strict=True)
-    column = delivered_names(dataset.columns)["answer"]
-    return _DeliveredTable(name, ids, answers, rows, dataset.recipe.data.id, column, verdicts=verdicts)
-
-
-def _read_run_document(document: Any, name: str, dataset: Dataset) -> _DeliveredTable:
-    """The items of a document that `acquire` or `repair` wrote about this data set."""
-    kind = kind_of(document)
-    if kind not in ("rrf-policy-run", "rrf-delivery"):
-        raise InputError(f"{name}: audit what was delivered, a table or a run of one; this is {kind!r}")
-    data = checked(document, kind, what="run")
-    listed = data.get("items")
-    if not isinstance(listed, list) or not all(
-        isinstance(entry, Mapping) and {"id", "answer"} <= set(entry) for entry in listed
-    ):
-        raise InputError(f"{name}: this run has no items with an id and an answer")
-    items = {str(entry["id"]): entry for entry in listed}
-    missing = next((item.id for item in dataset.items_in_order() if item.id not in items), None)
-    if missing is not None:
-        raise InputError(f"{name}: it has no item {missing!r}; audit it with the table it was made from")
-    if len(listed) != len(dataset):
-        raise InputError(
-            f"{name}: it has {len(listed):,} items, and the table {len(dataset):,}; audit it with the table it was made"
-            " from"
-        )
-    return delivered_items(name, dataset, ((item.cells, items[item.id]) for item in dataset.items_in_order()))
-
-
-RUNS = ("rrf-policy-run", "rrf-delivery")
-
-
-def check_delivered(audit: Mapping[str, Any], path: str | os.PathLike[str]) -> _DeliveredTable:
-    """What the audit was drawn from, if this file has it; Refused says what is different.
-
-    The audit has been proven already.
-    """
-    size, name = int(audit["record"]["population"]), Path(path).name
-    table = _reading(path, audit["columns"])
-    table = table.unchecked() if "checked" in audit else table
-    if len(table) != size:
-        raise Refused(f"{name}: it has {len(table):,} values; {size:,} were audited")
-    if table.digest == audit["record"]["digest"]:
-        return table
-    drawn = zip(audit["record"]["draws"], audit["items"], strict=True)
-    named = all(table.ids[place] == item for place, item in drawn)
-    raise Refused(
-        f"{name}: {'an id or an answer has' if named else 'ids, or the order of the rows, have'} changed since the"
-        " audit; what is there now was not audited"
-    )
-
-
-def compared(table: _DeliveredTable) -> str:
-    """In which columns a file was found to be what was audited; a run has none."""
-    if not any(table.rows):
-        return "by its items"
-    names = "the numbers of the rows" if table.id_column is None else f"column {table.id_column!r:.80}"
-    return f"ids: {names}, answers: column {table.answer_column!r:.80}"
-
-
-def _reading(path: str | os.PathLike[str], columns: Mapping[str, Any]) -> _DeliveredTable:
-    """The file with the columns that were audited."""
-    if Path(path).suffix.lower() == ".json":
-        document = read(path, what="run")
-        if kind_of(document) in RUNS:
-            return _run(document, Path(path).name, columns)
-    try:
-        return read_delivered(path, id_column=columns["id"], answer_column=columns["answer"])
-    except InputError as error:
-        if not Path(path).is_file():
-            raise
-        raise Refused(f"{error}; the audit is of ids and answers in the columns that it names") from None
-
-
-def _run(document: Any, name: str, columns: Mapping[str, Any]) -> _DeliveredTable:
-    try:
-        entries = [entry for entry in document["items"] if entry["answer"] not in (None, "")]
-        ids = tuple(str(entry["id"]) for entry in entries)
-        answers = tuple(entry["answer"] for entry in entries)
-        verdicts = tuple(entry.get("verdict") for entry in entries)
-        rows: tuple[Cells, ...] = ({},) * len(ids)
-        return _DeliveredTable(name, ids, answers, rows, columns["id"], columns["answer"], verdicts=verdicts)
-    except (KeyError, TypeError):
-        raise InputError(f"{name}: this run has no items with an id and an answer") from None

@@ -334,6 +334,10 @@ class Repair(ShownRows):
                 "unread": self.erased.get(name),
             }
 
+    def to_json(self) -> dict[str, Any]:
+        """The document `rrf-repair`."""
+        return to_document(self)
+
     @property
     def nearest(self) -> Mapping[str, Values | None]:
         """The decoder's estimate, for analysis: `repaired` with the values that are withheld

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rrf_design._shown import Shown
-from rrf_design.documents import sealed
+from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
 from rrf_design.models.base import Request, Retry
 from rrf_design.models.prices import (
@@ -57,6 +57,16 @@ class Estimate(Shown):
         }
         content |= {"items": self.items, "structures": self.structures, "prices": prices, "notes": list(self.notes)}
         return sealed("rrf-estimate", content)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Estimate:
+        """The estimate of a document `rrf-estimate`."""
+        found = checked(data, "rrf-estimate", what="estimate")
+        spans = {name: Span(**found[name]) for name in ("calls", "tokens", "money", "cost")}
+        models = {name: None if price is None else Price(**price) for name, price in found["prices"].items()}
+        return cls(
+            **spans, items=found["items"], structures=found["structures"], models=models, notes=tuple(found["notes"])
+        )
 
     def _line(self) -> str:
         return f"{self.items} items: {self.sentence()}"

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design._shown import ShownRows, axes_of, frame_of
+from rrf_design._shown import ShownRows, bars_on, frame_of
 from rrf_design.documents import FORMATS, Case, sealed, write_junit, write_text, writing
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
@@ -164,9 +164,7 @@ class Delivery(Mapping[str, Row], ShownRows):
 
     def plot(self, axes: Any = None) -> Any:
         """How many rows have each verdict, on matplotlib axes."""
-        drawn = axes_of(axes, across="rows", up="")
-        drawn.barh(list(self.verdicts)[::-1], list(self.verdicts.values())[::-1])
-        return drawn
+        return bars_on(axes, self.verdicts, across="rows")
 
 
 ENDINGS = (".json", *FORMS, ".html", ".xml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import typing
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design._shown import LONGEST, Shown, ShownRows
+from rrf_design.testing import assert_share
 
 HOSTILE = '<script>alert("x")</script>' * 20
 WITHOUT = {"Problem", "Dataset", "Repairer", "Operator"}
@@ -42,6 +44,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     pilot = rrf.pilot(data, _file(tmp_path_factory, answers), labels=5, risk=0.5)
     return {
         "margin": problem.margin("all"),
+        "margin of a matrix": rrf.margin([[1.0, -1.0, 0.0], [0.0, 1.0, 1.0]], [1, 1, 1], k=1),
+        "component criterion": rrf.component_criterion(problem),
         "plan": rrf.plan(problem, budget=1.0),
         "frontier": rrf.frontier(problem),
         "portfolio": rrf.portfolio([problem, problem], budget=1.0),
@@ -57,14 +61,21 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         "certify of a table": rrf.certify(data),
         "repair of a table": table,
         "deliver": rrf.deliver(data, _file(tmp_path_factory, answers), risk=0.5),
+        "audit": rrf.audit(_delivered(tmp_path_factory), gold="gold", id_column="no", labels=9),
+        "audit that waits": rrf.audit(_delivered(tmp_path_factory), data, truths={}, labels=9),
+        "pilot that waits": rrf.pilot(data, _file(tmp_path_factory, answers), labels=5, risk=0.5, truths={}),
     }
 
 
 def _file(folders: pytest.TempPathFactory, answers: list[dict[str, Any]]) -> Path:
-    import json
-
     path = folders.mktemp("answers") / "answers.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in answers))
+    return path
+
+
+def _delivered(folders: pytest.TempPathFactory) -> Path:
+    path = folders.mktemp("delivered") / "delivered.csv"
+    path.write_text("no,gold,answer\n" + "".join(f"{i},{i},{i if i else 7}\n" for i in range(12)))
     return path
 
 
@@ -87,7 +98,74 @@ def test_rows_come_as_a_data_frame(results: Mapping[str, Any]) -> None:
     assert list(results["repair"].to_frame()["node"]) == list(results["repair"].repaired)
 
 
-@pytest.mark.parametrize("name", ["plan", "frontier", "repair of a table"])
+ROWS_OF = {
+    "margin": lambda found: [{"node": name, "direction": part} for name, part in found["witness"].items()],
+    "component criterion": lambda found: found["components"],
+    "plan": lambda found: found["trajectory"],
+    "frontier": lambda found: found["points"],
+    "portfolio": lambda found: found["items"],
+    "repair": lambda found: [{"node": name, "repaired": value} for name, value in found["repaired"].items()],
+    "explain": lambda found: [{"node": name, "share": share} for name, share in found["shares"].items()],
+    "acquire": lambda found: found["items"],
+    "plan of a table": lambda found: [{"id": name, **share} for name, share in found["items"].items()],
+    "certify of a table": lambda found: [{"item": one["item"], "items": one["items"]} for one in found["structures"]],
+    "repair of a table": lambda found: found["items"],
+}
+"""Where its rows stand in the JSON of a result; what was handed over tells its sentence there."""
+
+
+def test_frames_hold_the_rows_of_the_json(results: Mapping[str, Any]) -> None:
+    """What both name is the same, row by row."""
+    assert {name for name, found in results.items() if isinstance(found, ShownRows)} - {"deliver"} == ROWS_OF.keys()
+    for name, rows_of in ROWS_OF.items():
+        rows = rows_of(json.loads(json.dumps(results[name].to_json())))
+        frame = json.loads(json.dumps(results[name].to_frame().to_dict("records")))
+        assert len(frame) == len(rows) > 0, name
+        for shown, row in zip(frame, rows, strict=True):
+            both = shown.keys() & row.keys()
+            assert both, name
+            assert {key: shown[key] for key in both} == {key: row[key] for key in both}, name
+
+
+def test_what_is_no_list_of_rows_comes_back_from_its_json(results: Mapping[str, Any]) -> None:
+    tried = set()
+    for name, found in results.items():
+        if isinstance(found, ShownRows) or name == "margin of a matrix":
+            continue
+        told = json.loads(json.dumps(found.to_json()))
+        again = type(found).from_json(told)
+        assert json.loads(json.dumps(again.to_json())) == told, name
+        assert (repr(again), again._repr_html_()) == (repr(found), found._repr_html_()), name
+        tried.add(type(found).__name__)
+    assert tried == {"Audit", "Certificate", "Estimate", "Measurement", "Pilot", "Verification"}
+
+
+def test_a_certificate_that_was_read_is_one(results: Mapping[str, Any], tmp_path: Path) -> None:
+    found = results["certify"]
+    assert rrf.verify(rrf.Certificate.from_json(found.to_json())).valid
+    saved = found.save(tmp_path / "c.json")
+    assert rrf.Certificate.from_json(saved.to_json()).document == found.document
+    assert rrf.Certificate.from_json(json.loads((tmp_path / "c.json").read_text())).gamma_lower == found.gamma_lower
+    with pytest.raises(rrf.InputError, match="not a certificate"):
+        rrf.Certificate.from_json({"format": "rrf-plan"})
+
+
+PICTURES = [
+    "margin",
+    "plan",
+    "frontier",
+    "portfolio",
+    "explain",
+    "certify",
+    "acquire",
+    "repair of a table",
+    "deliver",
+    "pilot",
+    "audit",
+]
+
+
+@pytest.mark.parametrize("name", PICTURES)
 def test_what_has_a_picture_draws_it_on_axes(results: Mapping[str, Any], name: str) -> None:
     pytest.importorskip("matplotlib")
     axes = results[name].plot()
@@ -96,8 +174,8 @@ def test_what_has_a_picture_draws_it_on_axes(results: Mapping[str, Any], name: s
 
 
 def test_no_public_result_is_forgotten(results: Mapping[str, Any]) -> None:
-    """Whatever a public function returns is shown and was tried above, audits in their tests."""
-    tried = {type(found).__name__ for found in results.values()} | WITHOUT | {"Audit"}
+    """Whatever a public function returns is shown and was tried above."""
+    tried = {type(found).__name__ for found in results.values()} | WITHOUT
     for name in rrf.__all__:
         function = getattr(rrf, name)
         if not inspect.isfunction(function):
@@ -128,3 +206,50 @@ def test_a_class_says_what_it_came_to() -> None:
 
     assert len(repr(Empty())) == LONGEST
     assert "&lt;script" in Empty()._repr_html_()
+
+
+def test_a_large_result_is_shown_in_a_small_page() -> None:
+    """A line and a cell that would name 10⁵ items are cut."""
+    names = tuple(f'"{i}"' * 20 for i in range(100_000))
+
+    class Large(ShownRows):
+        __slots__ = ()
+
+        def _line(self) -> str:
+            return ", ".join(names)
+
+        def _records(self) -> typing.Iterator[dict[str, Any]]:
+            return ({f"column {c}": names if c == 1 else name for c in range(7)} for name in names)
+
+    assert len(Large()._repr_html_()) <= 100_000
+    assert len(repr(Large())) <= LONGEST
+
+
+def test_a_table_of_many_items_is_shown_in_a_small_page(results: Mapping[str, Any]) -> None:
+    few = results["repair of a table"]
+    table = rrf.Delivery(few.dataset, [*few.rows()] * 10_000, verdicts={"ambiguous": 120_000})
+    assert len(table) == 120_000
+    assert len(table._repr_html_()) <= 100_000
+    assert len(repr(table)) <= LONGEST
+
+
+def test_a_share_of_rows_that_may_be_believed_can_be_asserted(results: Mapping[str, Any]) -> None:
+    for name in ("repair of a table", "acquire", "deliver", "repair"):
+        assert_share(results[name], believed="100%")
+    ask = [{"id": name, "prompt": "{{ text }}?", "parse": "decimal"} for name in "abc"]
+    asks = [ask[0], *({**one, "like": "a"} for one in ask[1:])]
+    data = rrf.dataset({"answer": {"of": "a", "tolerance": 0.5}, "ask": asks}, [{"text": "?"}] * 20)
+    said = [{"id": i + 1, "node": name, "value": 3} for i in range(11) for name in "abc"]
+    half = rrf.repair(data, said)
+    assert_share(half, believed=0.55)
+    with pytest.raises(AssertionError, match=r"^11 of 20 rows \(55 %\) are .*, wanted 56 %: '12' is .*, and 4 more$"):
+        assert_share(half, believed="56%")
+    with pytest.raises(rrf.InputError, match="between 0 and 1"):
+        assert_share(half, believed=55)
+
+
+def test_the_example_of_assert_share_runs() -> None:
+    import doctest
+
+    (found,) = doctest.DocTestFinder(recurse=False).find(assert_share, "assert_share", globs={})
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(found).failed == 0

@@ -14,7 +14,7 @@ import pytest
 import rrf_design as rrf
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit, read_delivered
-from rrf_design.promises.audits import _read_run_document, check_delivered, compared
+from rrf_design.promises.delivered_tables import check_delivered, compared, read_run_document
 from rrf_design.promises.reviews import COLUMNS, joined_reviews, read_reviews, write_reviews
 from rrf_design.risk import AuditSequence
 
@@ -285,12 +285,12 @@ def test_columns_are_under_the_digest(audited: tuple[Any, Path]) -> None:
 
 def test_a_run_is_compared_by_its_items(tmp_path: Path) -> None:
     from rrf_design.documents import sealed
-    from rrf_design.promises.audits import _DeliveredTable
+    from rrf_design.promises.delivered_tables import DeliveredTable
 
     items: list[dict[str, Any]] = [{"id": f"i{n}", "answer": n if n % 5 else None} for n in range(30)]
     kept = [(str(item["id"]), item["answer"]) for item in items if item["answer"] is not None]
     ids, answers = zip(*kept, strict=True)
-    table = _DeliveredTable("run", ids, answers, tuple({"booked": str(answer)} for answer in answers))
+    table = DeliveredTable("run", ids, answers, tuple({"booked": str(answer)} for answer in answers))
     audit = audit_document(draw_audit(table, 5, seed=0, rule=GoldRule("booked")), confidence=0.9, risk=None, truth="g")
     path = tmp_path / "run.json"
     path.write_text(json.dumps(sealed("rrf-delivery", {"items": items})))
@@ -327,7 +327,7 @@ def test_the_digest_is_of_ids_answers_and_their_columns(tmp_path: Path, delivere
 
 def test_a_document_that_is_no_run(make_world: Any) -> None:
     with pytest.raises(InputError, match="audit what was delivered, a table or a run of one; this is 'rrf-policy'"):
-        _read_run_document({"format": "rrf-policy"}, "policy.json", make_world(items=5).dataset)
+        read_run_document({"format": "rrf-policy"}, "policy.json", make_world(items=5).dataset)
 
 
 def test_people_see_the_row_and_neither_answer_nor_truth(delivered_tables_table: Any) -> None:
