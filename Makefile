@@ -9,7 +9,7 @@ TORCH ?= torch==2.13.0
 CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
 RESULTS ?= checkpoints
 
-.PHONY: help setup test test-transformers lint types demo reports pages checkpoints docs clean
+.PHONY: help setup test test-transformers lint types demo reports pages checkpoints docs notebooks clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
@@ -19,6 +19,7 @@ help:
 	@echo "make pages    the published reports as HTML pages in pages/; nothing is run"
 	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
 	@echo "make docs     write the API reference and the command-line page anew"
+	@echo "make notebooks  run the notebooks and write what they print into them"
 	@echo "make clean    remove the virtual environment and caches"
 
 setup: .venv/ready
@@ -73,6 +74,9 @@ checkpoints: setup
 
 docs: setup
 	$(BIN)/python docs/make_api.py
+
+notebooks: setup
+	$(BIN)/python docs/run_notebooks.py
 
 clean:
 	rm -rf .venv .venv-transformers .mypy_cache .ruff_cache .pytest_cache
