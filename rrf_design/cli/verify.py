@@ -38,7 +38,7 @@ class _Proof:
 
 
 def verify_verb(
-    certificate: Annotated[Path, typer.Argument(help="Certificate to re-prove.", show_default=False)],
+    certificate: Annotated[Path, typer.Argument(help="The document to prove again.", show_default=False)],
     require: Annotated[
         float | None, typer.Option("--require", help="Also refuse a certificate that proves less than this margin.")
     ] = None,
@@ -51,15 +51,15 @@ def verify_verb(
     *,
     printer: Printer,
 ) -> int:
-    """Re-prove a certificate from its operator alone, by a search that shares nothing with the one
-    that found it.
+    """Prove a delivery, a policy, an audit or a certificate again, by code that shares nothing with
+    what made it.
 
-    A policy of `pilot`, a certificate of `audit` and the proof of `deliver` are re-proved too: the
-    draw, every count, every test.
+    Of a delivery, a policy and an audit: the draw, every count, every test. Of a certificate: the
+    margin, from its operator alone, and every other claim.
 
     Example: rrf-design verify certificate.json
     """
-    kind = _promise_kind(certificate)
+    kind = _kind(certificate)
     if kind is not None and require is not None:
         raise InputError("--require is a margin; policies, audits and deliveries have none")
     if delivered is not None and kind not in ("rrf-audit", "rrf-delivered"):
@@ -84,26 +84,45 @@ def _certificate(path: Path, require: float | None, time_limit: float | None, pr
     fault = None if result.valid else result.reason
     if fault is None and require is not None and (result.robust_lower or 0.0) < require:
         fault = f"required {require!r}, proven {result.robust_lower!r}"
-    remark = ""
-    if fault is not None and not result.checks:
-        remark = (
-            "certificates, policies and audits carry proofs; the result of a run does not: verify its policy, or an"
-            " audit of it"
-        )
     document = {**result.to_json(), "reason": fault or result.reason, "valid": fault is None}
     words = f"γ ≥ {result.gamma_lower!r} re-proved"
-    return _Proof(fault, words, result.taken_on_trust, document, result.checks, remark)
+    return _Proof(fault, words, result.taken_on_trust, document, result.checks)
 
 
-def _promise_kind(path: Path) -> str | None:
-    """The format of a document about a whole data set; None for certificates of designs and for
-    what can't be read, which its checker refuses.
+PROMISES = ("rrf-policy", "rrf-audit", "rrf-delivered")
+CERTIFICATE = "rrf-certificate"
+
+
+def _kind(path: Path) -> str | None:
+    """The format of a document about a whole data set; None for certificates of designs, and for
+    damaged documents, which the checker refuses.
+
+    InputError for what is no document that carries a proof.
     """
     try:
         kind = kind_of(read(path))
     except InputError:
+        if not path.is_file() or _names_a_proof(path):
+            return None
+        kind = None
+    if kind in PROMISES:
+        return kind
+    if kind == CERTIFICATE:
         return None
-    return kind if kind in ("rrf-policy", "rrf-audit", "rrf-delivered") else None
+    what = "no document of rrf-design" if kind is None else f"a document {kind!r:.60}, which carries no proof"
+    instead = ": verify its policy, or an audit of it" if kind in ("rrf-policy-run", "rrf-delivery", "rrf-run") else ""
+    raise InputError(f"{path}: {what}{instead}; verify takes certificates, policies, audits and deliveries")
+
+
+def _names_a_proof(path: Path) -> bool:
+    """Whether a file that can't be read begins like a document that carries a proof."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD)
+    return any(name.encode() in head for name in (*PROMISES, CERTIFICATE))
+
+
+HEAD = 1 << 12
+"""Bytes; the format stands first in what is written here."""
 
 
 def _promise(path: Path, kind: str, delivered: Path | None) -> _Proof:

@@ -277,8 +277,24 @@ def test_ctrl_c_tells_what_was_re_proved(run: Any, certificate: Path, monkeypatc
 def test_what_carries_no_proof_is_told_where_one_is(run: Any, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"format": "rrf-policy-run", "version": 1}')
     result = run("verify", tmp_path / "run.json")
-    assert (result.code, "checked" in result.out) == (1, False)
+    assert (result.code, result.out) == (2, "")
     assert "verify its policy, or an audit of it" in result.err
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b"[]", b"hello", b"\xff\xfe", b"", b'{"format": "rrf-plan", "version": 2}', b"[" * 10_000]
+)
+def test_what_is_no_document_is_a_wrong_call(run: Any, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    result = run("verify", tmp_path / "x.json", "--json")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1
+    assert "verify takes certificates, policies, audits and deliveries" in result.err
+
+
+def test_a_damaged_certificate_is_refused(run: Any, certificate: Path) -> None:
+    certificate.write_text(certificate.read_text()[:-40])
+    assert run("verify", certificate).code == 1
 
 
 Run = Callable[..., Any]
