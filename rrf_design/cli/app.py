@@ -21,8 +21,7 @@ class Verb(NamedTuple):
     line: str
 
 
-# Order here is the order in --help. A verb is the function NAME_verb of its module, or the module's
-# `group` of several.
+# A verb is the function NAME_verb of its module, or the module's `group` of several.
 VERBS = {
     "init": Verb(
         "init",
@@ -48,7 +47,7 @@ VERBS = {
     "certify": Verb("certify", "Prove a lower bound on the margin, and write the proof down for anybody to check."),
     "verify": Verb(
         "verify",
-        "Re-prove a certificate from its operator alone, by a search that shares nothing with the one that found it.",
+        "Prove a delivery, a policy, an audit or a certificate again, by code that shares nothing with what made it.",
     ),
     "repair": Verb("repair", "Which responses were wrong, by how much, what they become, and how sure that is."),
     "estimate": Verb("estimate", "Calls, tokens and money of a run over a table, before the first call."),
@@ -87,16 +86,28 @@ VERBS = {
     "scenario": Verb("scenario", "Reproduce the paper's experiments, and more."),
 }
 
-START = """Start here:
+FIRST = "From a table to one that may be handed over"
+GROUPS = {
+    FIRST: "init estimate deliver studio verify",
+    "Recipes and answers": "compile reword import parsers",
+    "The parts of a delivery": "repair acquire pilot audit measure",
+    "What a design can promise": "margin explain plan frontier certify",
+    "Runs and pages": "runs show report cache",
+    "Examples": "demo scenario",
+}
+"""The order in --help: the first group with what its verbs do, the others by name; --help-all says
+it of all. A verb of no group stands last.
+"""
+START = """Start here, with a table of yours (or one of ours: rrf-design init documents):
 
 \b
-  rrf-design init paraphrase -o problem.toml      a commented problem file to edit
-  rrf-design explain problem.toml                 why its margin is zero, and what would help
-  rrf-design plan problem.toml -o plan.json       what to buy
-  rrf-design certify problem.toml --plan plan.json -o certificate.json
-  rrf-design report problem.toml -o design.html   a page to look at
+  rrf-design init --from invoices.csv --ask "Gross total of {{ text }}?" -o invoices
+  rrf-design estimate invoices/rrf.toml           what it will take, before the first call
+  rrf-design deliver invoices/rrf.toml --risk 5% -o delivered.csv -o proof.json
+  rrf-design verify proof.json --delivered delivered.csv
+  rrf-design studio                               a page to look at it, and to answer what is open
 
-Every verb has --help with an example, and --json for programs."""
+--help-all lists every verb with what it does. Every verb has --help with an example, and --json for programs."""
 
 
 class Verbs(TyperGroup):
@@ -105,7 +116,7 @@ class Verbs(TyperGroup):
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(VERBS)
+        return [name for _, names in _grouped() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in VERBS:
@@ -136,8 +147,25 @@ class Verbs(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each verb's line, whole: a question cut off in the middle teaches nothing."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.line) for name, verb in VERBS.items()])
+        groups = _grouped()
+        every = ctx.meta.get(EVERY, False)
+        for title, names in groups if every else groups[:1]:
+            with formatter.section(title):
+                formatter.write_dl([(name, VERBS[name].line) for name in names])
+        if not every:
+            with formatter.section("More verbs"):
+                formatter.write_dl([(title, ", ".join(names)) for title, names in groups[1:]])
+
+
+EVERY = "rrf_design.every_verb"
+
+
+def _grouped() -> list[tuple[str, list[str]]]:
+    """The verbs under their titles."""
+    groups = [(title, names.split()) for title, names in GROUPS.items()]
+    placed = {name for _, names in groups for name in names}
+    others = [name for name in VERBS if name not in placed]
+    return [*groups, ("Others", others)] if others else groups
 
 
 def _let_values_be_left_out(command: Any) -> None:
@@ -175,10 +203,20 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _every_verb(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[EVERY] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_version)
+    ] = False,
+    help_all: Annotated[
+        bool, typer.Option("--help-all", help="Every verb, and stop.", is_eager=True, callback=_every_verb)
     ] = False,
 ) -> None:
     pass

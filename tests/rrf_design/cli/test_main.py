@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -66,9 +67,19 @@ def test_the_line_of_a_verb_is_the_beginning_of_its_help(name: str) -> None:
 
 
 def test_verbs_stand_in_the_order_of_the_list(run: Run) -> None:
-    shown = run("--help").out.partition("Commands")[2]
-    places = [shown.index(f"\n  {name}  ") for name in LINES]
+    """The group to start with first; `--help-all` has every verb once, with what it does."""
+    shown = run("--help").out
+    first = [shown.index(f"\n  {name}  ") for name in ("init", "estimate", "deliver", "studio", "verify")]
+    assert first == sorted(first)
+    assert shown.index("More verbs") > first[-1]
+    assert all(re.search(rf"\b{name}\b", shown) for name in LINES)
+    assert max(map(len, shown.splitlines())) < 110
+    every = run("--help-all").out
+    listed = typer.main.get_command(app).list_commands(None)  # type: ignore[attr-defined,arg-type]
+    places = [every.index(f"\n  {name}  ") for name in listed]
     assert places == sorted(places)
+    assert sorted(listed) == sorted(LINES)
+    assert all(every.count(f"\n  {name}  ") == 1 for name in LINES)
 
 
 def test_the_list_of_verbs_imports_none_of_them() -> None:
