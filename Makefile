@@ -9,7 +9,7 @@ TORCH ?= torch==2.13.0
 CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
 RESULTS ?= checkpoints
 
-.PHONY: help setup test test-transformers lint types demo reports pages checkpoints docs notebooks clean
+.PHONY: help setup test test-transformers lint types demo reports pages checkpoints docs notebooks site clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
@@ -20,6 +20,7 @@ help:
 	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
 	@echo "make docs     write the API reference and the command-line page anew"
 	@echo "make notebooks  run the notebooks and write what they print into them"
+	@echo "make site     the documentation as a site with search, in .site/out"
 	@echo "make clean    remove the virtual environment and caches"
 
 setup: .venv/ready
@@ -78,5 +79,16 @@ docs: setup
 notebooks: setup
 	$(BIN)/python docs/run_notebooks.py
 
+# An environment of its own: the package needs nothing of it. 0.0.73 is the version that was tried.
+.venv-site/ready: Makefile
+	$(PYTHON) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet 'zensical>=0.0.73'
+	@touch .venv-site/ready
+
+site: setup .venv-site/ready
+	$(BIN)/python docs/make_site.py
+	.venv-site/bin/zensical build --clean --strict --config-file .mkdocs.yml
+	$(BIN)/python docs/make_site.py --searched
+
 clean:
-	rm -rf .venv .venv-transformers .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-transformers .venv-site .site .mypy_cache .ruff_cache .pytest_cache
