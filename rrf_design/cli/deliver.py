@@ -220,16 +220,21 @@ def _describe(result: TestedDelivery, review: Path | None, *, quiet: bool) -> No
         say("The budget is gone before the risk is proven: give a larger --budget, or promise a larger --risk.")
 
 
-def _describe_forecast(found: Mapping[str, Any]) -> None:
+def _about(cost: float) -> str:
+    """An estimate has no hundredths."""
     from rrf_design.promises import money
 
+    return money(round(cost) if cost >= 10 else cost)
+
+
+def _describe_forecast(found: Mapping[str, Any]) -> None:
     rows = []
     for one in found["risks"]:
         if not found["answers_known"]:
             rows.append((f"{one['risk']:.4g}", f"{one['least']:,}", "", "", ""))
             continue
         pays = "yes" if one["pays"] else "no: look at every row"
-        cost = money(one["cost"]) if one["check_everything"] else ""
+        cost = _about(one["cost"]) if one["check_everything"] else ""
         rows.append((f"{one['risk']:.4g}", f"{one['looks']:,.0f}", f"{one['likely_most']:,.0f}", cost, pays))
     heads = ["risk", "looks", "at most, 9 in 10", "cost", "pays"]
     if not found["answers_known"]:
@@ -238,11 +243,14 @@ def _describe_forecast(found: Mapping[str, Any]) -> None:
     curve, best = found["curve"], found["best"]
     if len(curve) > 1 and any(point["answers_cost"] for point in curve):
         shown = [
-            (str(one["answers"]), one["node"], f"{one['looks']:,.0f}", money(one["answers_cost"]), money(one["cost"]))
+            (str(one["answers"]), one["node"], f"{one['looks']:,.0f}", _about(one["answers_cost"]), _about(one["cost"]))
             for one in curve
         ]
         risk = 0.05 if found["risk"] is None else found["risk"]
         heads = ["answers a row", "the last", "looks", "their cost", "with looks"]
         table(f"Answers to buy at a risk of {risk:.4g}", heads, shown, right=[0, 2, 3, 4])
-        say(f"Cheapest: {best} answer{'s' * (best != 1)} a row (--asks {best}; --asks auto finds it from some rows).")
+        say(
+            f"Cheapest: {best} answer{'s' * (best != 1)} a row (--asks {best}; --asks auto finds it from some rows)."
+            " One alone shows no disagreement: its line is a guess."
+        )
     say("A forecast from the answers alone: nobody has looked yet, and what agreement hides it can't know.")

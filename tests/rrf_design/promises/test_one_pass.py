@@ -79,11 +79,17 @@ def test_the_boundary_stops_a_pass_and_nothing_else_does() -> None:
     assert [made.frozen.untouched[at] for at in made.frozen.order[: len(drawn)]] == list(drawn)
 
 
-def test_where_answers_say_nothing_one_random_sequence_is_all_it_takes() -> None:
+@pytest.mark.parametrize("wrong", [0, 3, 16, 60, 250])
+def test_where_answers_say_nothing_one_random_sequence_is_all_it_takes(wrong: int) -> None:
+    """All rows alike, however many are wrong: no row is looked at before the random ones."""
     answers, gold = np.zeros((300, 3), dtype=np.int64), np.zeros(300, dtype=np.int64)
+    gold[np.random.default_rng(wrong).permutation(300)[:wrong]] = 5
     made = walk(a_pass(answers), answers, gold)
     assert not made.peeled
-    assert made.looks == boundary(300, 15, 0.05).counts[0]
+    assert made.frozen is not None
+    limits = boundary(300, 15, 0.05)
+    found = np.cumsum([0, *(gold[made.frozen.untouched[at]] != 0 for at in made.frozen.order)])
+    assert made.looks == next(n for n, count in enumerate(found.tolist()) if limits.stops(n, count))
 
 
 def test_a_pass_that_is_killed_anywhere_ends_as_the_one_that_was_not() -> None:
