@@ -26,6 +26,7 @@ NAMES: tuple[str, ...] = (
     "error-directions",
     "acquisition-policies",
     "data-set-promises",
+    "one-pass",
     "premise-on-real-answers",
     "relation-error",
     "planner-comparison",

@@ -20,7 +20,7 @@ from rrf_design.risk import Statement, boundary, staggered
 from scenarios.data_set_promises.boards import Board, own_family
 from scenarios.data_set_promises.panels import Codes, panel_names, read_panel
 from scenarios.data_set_promises.splits import CONFIDENCE, CountTests, OrderItems, PromiseCell, chosen_by
-from scenarios.kit import Context, Part, Report, Rows
+from scenarios.kit import Context, Part
 
 PANELS = ("gsm8k", "gsm8k-small", "crux", "llmbar", "mmlu-pro")
 SIZES = (300, 1000)
@@ -75,6 +75,7 @@ def pass_part(context: Context, folder: Path, part: Part) -> list[dict[str, Any]
     looks = np.array(passed, dtype=np.float64)
     row = {
         "cell": f"{panel.name}, {size:,} rows, r = {risk:.0%}",
+        "rows": size,
         "one pass": float(looks.mean()),
         "±": float(looks.std(ddof=1) / np.sqrt(len(looks))) if len(looks) > 1 else None,
         "nine in ten": float(np.quantile(looks, 0.9)),
@@ -129,26 +130,3 @@ def three_steps(
         rest = places[labels:]
         found.append(labels + (len(rest) if chosen is None else float(board.checked[rest, chosen].sum())))
     return found
-
-
-def judge_passes(page: Report, rows: Rows) -> None:
-    """Whether looks are as few as they should be."""
-    if page.quick or not rows:
-        return page.open(["pass-prototype", "pass-steps"], "quick size" if page.quick else "no panel in the folder")
-    told = [row for row in rows if row["prototype"] is not None]
-    more = [
-        f"{row['cell']}: {row['one pass']:.0f} ± {row['±']:.0f}, prototype {row['prototype']}"
-        for row in told
-        if row["one pass"] - row["prototype"] > 2 * np.sqrt(2) * row["±"]
-    ]
-    ratio = float(np.median([row["one pass"] / row["prototype"] for row in told]))
-    said = f"{len(more)} of {len(told)} cells with more; {ratio:.3f} of its looks in the median"
-    page.check("pass-prototype", not more, "; ".join([said, *more]))
-    dearer = [
-        f"{row['cell']}: {row['one pass']:.0f} ± {row['±']:.0f} against {row['three steps, best pilot']:.0f}"
-        for row in rows
-        if row["one pass"] - row["three steps, best pilot"] > 2 * row["±"]
-    ]
-    shares = sorted(row["one pass"] / row["three steps, best pilot"] for row in rows)
-    said = f"{shares[0]:.2f} to {shares[-1]:.2f} of its looks, {float(np.median(shares)):.2f} in the median"
-    return page.check("pass-steps", not dearer, "; ".join([said, *dearer]))

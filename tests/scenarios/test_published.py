@@ -29,7 +29,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-FOREIGN = ("data-set-promises", "premise-on-real-answers", "error-directions")
+FOREIGN = ("data-set-promises", "one-pass", "premise-on-real-answers", "error-directions")
 """Scenarios that read a folder of answers that are not the project's own."""
 
 WIDENED: tuple[str, ...] = ("rigour",)

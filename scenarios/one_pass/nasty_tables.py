@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scenarios.data_set_promises.panels import Codes
-from scenarios.data_set_promises.passes import left_wrong, walked
+from scenarios.one_pass.looks import left_wrong, walked
 
 Generator = np.random.Generator
 Made = tuple[Codes, Codes]
@@ -94,20 +94,20 @@ def two_choices(rng: Generator, rows: int, wrong: int) -> Made:
 
 Table = tuple[Callable[..., Made], int, float, dict[str, Any]]
 NASTY: dict[str, Table] = {
-    "one pass: all rows alike, M + 1 of 300 wrong, r = 5%": (alike, 300, 0.05, {"wrong": 16}),
-    "one pass: all rows alike, a third of 300 wrong, r = 5%": (alike, 300, 0.05, {"wrong": 100}),
-    "one pass: all rows alike, M + 1 of 1,000 wrong, r = 2%": (alike, 1000, 0.02, {"wrong": 21}),
-    "one pass: M = 0, one of 50 unanimous and wrong, r = 1%": (unanimous, 50, 0.01, {"wrong": 1}),
-    "one pass: M = 1, two of 50 unanimous and wrong, r = 2%": (unanimous, 50, 0.02, {"wrong": 2}),
-    "one pass: M + 1 of 100 unanimous and wrong, r = 5%": (unanimous, 100, 0.05, {"wrong": 6}),
-    "one pass: the same, all else agreed and right": (unanimous, 100, 0.05, {"wrong": 6, "right": 1.0}),
-    "one pass: 2M + 1 of 100 unanimous and wrong, r = 2%": (unanimous, 100, 0.02, {"wrong": 5}),
-    "one pass: five copies of one node, M + 2 of 100 wrong, r = 5%": (copies, 100, 0.05, {"wrong": 7}),
-    "one pass: shared errors on a tenth of 100, r = 5%": (shared, 100, 0.05, {"share": 0.1}),
-    "one pass: one bad cluster of 120, r = 5%": (cluster, 120, 0.05, {"part": 0.25, "wrong": 9}),
-    "one pass: scores reversed, M + 1 of 100, r = 10%": (reversed_scores, 100, 0.1, {"wrong": 11}),
-    "one pass: labels lure, 120 rows, r = 5%": (lure, 120, 0.05, {"wrong": 8}),
-    "one pass: two choices, seven judges wrong on M + 3 of 100, r = 10%": (two_choices, 100, 0.1, {"wrong": 13}),
+    "all rows alike, M + 1 of 300 wrong, r = 5%": (alike, 300, 0.05, {"wrong": 16}),
+    "all rows alike, a third of 300 wrong, r = 5%": (alike, 300, 0.05, {"wrong": 100}),
+    "all rows alike, M + 1 of 1,000 wrong, r = 2%": (alike, 1000, 0.02, {"wrong": 21}),
+    "M = 0, one of 50 unanimous and wrong, r = 1%": (unanimous, 50, 0.01, {"wrong": 1}),
+    "M = 1, two of 50 unanimous and wrong, r = 2%": (unanimous, 50, 0.02, {"wrong": 2}),
+    "M + 1 of 100 unanimous and wrong, r = 5%": (unanimous, 100, 0.05, {"wrong": 6}),
+    "the same, all else agreed and right": (unanimous, 100, 0.05, {"wrong": 6, "right": 1.0}),
+    "2M + 1 of 100 unanimous and wrong, r = 2%": (unanimous, 100, 0.02, {"wrong": 5}),
+    "five copies of one node, M + 2 of 100 wrong, r = 5%": (copies, 100, 0.05, {"wrong": 7}),
+    "shared errors on a tenth of 100, r = 5%": (shared, 100, 0.05, {"share": 0.1}),
+    "one bad cluster of 120, r = 5%": (cluster, 120, 0.05, {"part": 0.25, "wrong": 9}),
+    "scores reversed, M + 1 of 100, r = 10%": (reversed_scores, 100, 0.1, {"wrong": 11}),
+    "labels lure, 80 rows, r = 5%": (lure, 80, 0.05, {"wrong": 6}),
+    "two choices, seven judges wrong on M + 3 of 100, r = 10%": (two_choices, 100, 0.1, {"wrong": 13}),
 }
 
 
@@ -116,7 +116,7 @@ def simulate_passes(name: str, *, times: int, seed: int) -> dict[str, Any]:
     make, rows, risk, settings = NASTY[name]
     false = 0
     for number in range(times):
-        rng = np.random.default_rng([seed, number, *map(ord, name)])
+        rng = np.random.default_rng([seed, number, *map(ord, f"one pass: {name}")])
         answers, gold = make(rng, rows, **settings)
         made = walked(answers, gold, risk=risk, seed=number)
         false += left_wrong(made, gold) > made.allowed
