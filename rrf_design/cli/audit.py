@@ -68,30 +68,32 @@ def audit_verb(
     from rrf_design.promises import audit
     from rrf_design.promises.reviews import write_reviews
     from rrf_design.questions.recipe import load_recipe
+    from rrf_design.studio.labels import review_file as review_labels
 
     known = None if recipe is None else load_recipe(recipe)
     if resume and review_file is None and output is None:
         raise InputError("--resume reads what people wrote; name the file with --review-file")
-    said = told_by_people(review_file, resume=resume)
-    found = audit(
-        run,
-        _asked(run, recipe, data, quiet=printer.quiet or printer.as_json),
-        recipe=known,
-        labels=labels,
-        risk=risk,
-        confidence=confidence,
-        truths=said,
-        gold=gold,
-        tolerance=tolerance,
-        id_column=id_column,
-        seed=seed,
-        store=store,
-        before=read(output, what="audit") if output is not None and output.is_file() else None,
-    )
-    if output is not None:
-        write(output, found.document)
-    if review_file is not None and found.waiting:
-        write_reviews(review_file, found.questions)
+    with review_labels(review_file, "audit", blind=True) as place:
+        said = told_by_people(place, resume=resume)
+        found = audit(
+            run,
+            _asked(run, recipe, data, quiet=printer.quiet or printer.as_json),
+            recipe=known,
+            labels=labels,
+            risk=risk,
+            confidence=confidence,
+            truths=said,
+            gold=gold,
+            tolerance=tolerance,
+            id_column=id_column,
+            seed=seed,
+            store=store,
+            before=read(output, what="audit") if output is not None and output.is_file() else None,
+        )
+        if output is not None:
+            write(output, found.document)
+        if place is not None and found.waiting:
+            write_reviews(place, found.questions)
     printer.result(found.to_json, lambda: _describe(found, review_file, quiet=printer.quiet))
     return 0 if not found.waiting and found.document["holds"] is not False else 1
 
@@ -140,10 +142,9 @@ def _waiting(found: Audit, review_file: Path | None) -> str:
     """What people have to do; labels behind a gap do not count before it is filled, or those could
     be left out that displease.
     """
+    from rrf_design.studio.labels import how_to_answer
+
     waiting, behind = len(found.waiting), found.behind
     items = "1 drawn item waits for its" if waiting == 1 else f"{waiting:,} drawn items wait for their"
     later = f" (labels count in the order of the draw: {behind:,} behind it are not counted yet)" if behind else ""
-    return (
-        f"{items} truth{later}: fill in the column value in {review_file} (? where nobody can tell), then repeat with"
-        " --resume"
-    )
+    return f"{items} truth{later}: {how_to_answer(review_file)}, then repeat with --resume"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,6 +53,9 @@ def deliver_verb(
             ),
         ),
     ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With a store: take labels as people give them in the studio, and ask on.")
+    ] = False,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="[RUN]", help="Go on with the labels that are there already.")
     ] = None,
@@ -82,7 +86,7 @@ def deliver_verb(
     -o delivered.csv -o proof.json
     """
     from rrf_design.promises import deliver
-    from rrf_design.studio.labels import review_file
+    from rrf_design.studio.labels import is_store, review_file
     from rrf_design.tables.delivered import check_outputs, spare_inputs
 
     dataset = options.Items(data).dataset(file)
@@ -92,6 +96,8 @@ def deliver_verb(
     check_outputs(outputs or [])
     spare_inputs(outputs or [], dataset, file, responses, data, review)
     alone = dataset.recipe.data.gold is not None and review is None and resume is None
+    if wait and not is_store(review):
+        raise InputError("--wait: give a store of labels with --review (labels.sqlite), which the studio asks from")
     typed = review is None and not alone and not printer.as_json and sys.stdin.isatty()
     with review_file(review, "deliver", blind=True) as place, _sources(live, printer, responses) as asked:
         result = deliver(
@@ -104,7 +110,7 @@ def deliver_verb(
             record=None if alone else _folder(live.store),
             resume=resume or False,
             review=place,
-            ask=_ask if typed else None,
+            ask=_ask if typed else partial(_wait, review, printer) if wait else None,
         )
         _write(result, outputs or [])
     _tell_unused(result, review, printer)
@@ -145,6 +151,15 @@ def _folder(store: str | None) -> Path:
 
     path = store_address(store).removeprefix("sqlite:///")
     return Path(".") if "://" in path or path == ":memory:" else Path(path).absolute().parent
+
+
+def _wait(store: Path | None, printer: Printer, session: DeliverySession) -> None:
+    """Ask in the studio, row after row, until it is proven or somebody stops."""
+    from rrf_design.studio.labels import ask_on
+
+    assert store is not None
+    printer.note(f"people answer with rrf-design studio {store}; Ctrl-C stops waiting, --resume goes on")
+    ask_on(store, session)
 
 
 def _ask(session: DeliverySession) -> None:

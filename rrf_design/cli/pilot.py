@@ -118,44 +118,47 @@ def pilot_verb(
     """
     from rrf_design.promises import CHECK_EVERYTHING, pilot, pilot_settings
     from rrf_design.promises.reviews import write_reviews
+    from rrf_design.studio.labels import how_to_answer
+    from rrf_design.studio.labels import review_file as review_labels
 
     _refuse(forecast=forecast, guesses=(accuracy, agreed_wrong), output=output, review_file=review_file, resume=resume)
-    said = told_by_people(review_file, resume=resume)
-    settings: dict[str, Any] = {
-        "labels": labels,
-        "risk": risk,
-        "confidence": confidence,
-        "statement": statement,
-        "among": among,
-        "order": order,
-        "stratify": stratify,
-        "sequential": sequential,
-        "random_checks": random_checks,
-        "aside": aside,
-        "seed": seed,
-    }
-    dataset = options.Items(data).dataset(file)
-    with live.models(printer, responses) as asked:
-        if forecast:
-            planned = pilot_settings(dataset, live=responses is None, **settings)
-            return _forecast(dataset, responses, planned, accuracy, agreed_wrong, printer)
-        found = pilot(
-            dataset,
-            asked if responses is None else responses,
-            truths=said,
-            before=_earlier(output),
-            progress=None if printer.quiet else note,
-            **settings,
-        )
-    if found.document is None:
-        assert review_file is not None
-        write_reviews(review_file, found.questions)
-        wait = (
-            f"{len(found.waiting):,} of {found.drawn:,} drawn items wait for their truth: fill in the column value"
-            f" in {review_file} (? where nobody can tell), then repeat with --resume"
-        )
-        printer.result(lambda: {**found.to_json(), "review_file": str(review_file)}, lambda: say(wait))
-        return 1
+    with review_labels(review_file, "pilot", blind=True) as place:
+        said = told_by_people(place, resume=resume)
+        settings: dict[str, Any] = {
+            "labels": labels,
+            "risk": risk,
+            "confidence": confidence,
+            "statement": statement,
+            "among": among,
+            "order": order,
+            "stratify": stratify,
+            "sequential": sequential,
+            "random_checks": random_checks,
+            "aside": aside,
+            "seed": seed,
+        }
+        dataset = options.Items(data).dataset(file)
+        with live.models(printer, responses) as asked:
+            if forecast:
+                planned = pilot_settings(dataset, live=responses is None, **settings)
+                return _forecast(dataset, responses, planned, accuracy, agreed_wrong, printer)
+            found = pilot(
+                dataset,
+                asked if responses is None else responses,
+                truths=said,
+                before=_earlier(output),
+                progress=None if printer.quiet else note,
+                **settings,
+            )
+        if found.document is None:
+            assert place is not None
+            write_reviews(place, found.questions)
+            wait = (
+                f"{len(found.waiting):,} of {found.drawn:,} drawn items wait for their truth:"
+                f" {how_to_answer(review_file)}, then repeat with --resume"
+            )
+            printer.result(lambda: {**found.to_json(), "review_file": str(review_file)}, lambda: say(wait))
+            return 1
     if output is not None:
         write(output, found.document)
     promise = dataset.recipe.promise

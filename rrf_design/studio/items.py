@@ -112,6 +112,7 @@ def asked(library: Library, store: Path, question: Question) -> dict[str, Any]:
         "blind": question.blind,
         "question": cell_text(row.get("question")),
         "text": cell_text(row.get("text")),
+        "trouble": cell_text(row.get("trouble")),
     }
     name = str(row.get("item") or question.id)
     if question.blind or name in library.blind():

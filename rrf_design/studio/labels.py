@@ -28,13 +28,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition.stores import has_table
 from rrf_design.errors import InputError, RetryLater
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.responses.parsers import check_review
 from rrf_design.texts import cell_text, json_text, sheet_text, showable
+
+if TYPE_CHECKING:
+    from rrf_design.promises import DeliverySession
 
 ENDINGS = (".sqlite", ".sqlite3", ".db")
 LEASE = 120.0
@@ -244,6 +247,24 @@ class LabelStore:
         values = question if who is None else (*question, who)
         db.execute(f"delete from rrf_leases where queue = ? and id = ? and part = ?{whose}", tuple(values))
 
+    def said(self, queue: str) -> dict[str, Any]:
+        """What people said of each row, of the questions that are open."""
+        query = (
+            "select q.id, b.value from rrf_questions q join rrf_labels b using (queue, id, part)"
+            " where q.open = 1 and q.queue = ?"
+        )
+        with self._lock:
+            return {name: json.loads(value) for name, value in self._db.execute(query, (queue,))}
+
+    def reject(self, question: tuple[str, str, str], why: str) -> None:
+        """A label can't be read: it is gone, and the question is open again and says why."""
+        with self._changing() as db:
+            db.execute("delete from rrf_labels where queue = ? and id = ? and part = ?", question)
+            where = "where queue = ? and id = ? and part = ?"
+            (row,) = db.execute(f"select row from rrf_questions {where}", question).fetchone()
+            told = json_text({**json.loads(row), "trouble": why})
+            db.execute(f"update rrf_questions set row = ? {where}", (told, *question))
+
     def rows(self, queue: str | None = None) -> list[dict[str, Any]]:
         """Every question as a row of the review file, `value` filled in where somebody said it."""
         query = (
@@ -320,6 +341,17 @@ def is_store(place: Path | None) -> bool:
     return place is not None and place.suffix.lower() in ENDINGS
 
 
+def how_to_answer(place: Path | None) -> str:
+    """What a person does with the questions that were written there.
+
+    >>> how_to_answer(Path("labels.sqlite"))
+    'answer with rrf-design studio labels.sqlite'
+    """
+    if is_store(place):
+        return f"answer with rrf-design studio {place}"
+    return f"fill in the column value in {place} (? where nobody can tell)"
+
+
 @contextmanager
 def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path | None]:
     """The review file that a verb reads and writes: the one it was given, or, where it was given a
@@ -344,6 +376,46 @@ def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path
             yield path
             store.taken(queue, [_key(row) for row in known if row["value"] != ""])
             store.ask(queue, [] if _written(path) == before else _open_rows(path), blind=blind)
+    finally:
+        store.close()
+
+
+def ask_on(
+    place: str | os.PathLike[str],
+    session: DeliverySession,
+    *,
+    pause: Callable[[], None] = lambda: time.sleep(0.5),
+) -> None:
+    """Ask what a session wants to know, and take labels as they come, until it has no question.
+
+    Parameters
+    ----------
+    place : path
+        The store of labels; people answer in the studio meanwhile.
+    session : DeliverySession
+        What `rrf_design.deliver` gives to its `ask`.
+    pause : callable
+        Called while nobody has answered.
+    """
+    store, asked = LabelStore(place, make=True), list[str]()
+    try:
+        while looks := session.next():
+            if asked != (asked := [look.id for look in looks]):
+                rows = [{"id": look.id, "question": look.question, "text": look.text} for look in looks]
+                store.ask("deliver", rows, blind=True)
+            said = store.said("deliver")
+            for look in looks:
+                if look.id not in said or not session.waits(look.id):
+                    continue
+                try:
+                    session.label(look.id, said[look.id])
+                except InputError as error:
+                    store.reject(("deliver", look.id, ""), str(error))
+                else:
+                    store.taken("deliver", [(look.id, "")])
+            if not said:
+                pause()
+        store.ask("deliver", [], blind=True)
     finally:
         store.close()
 

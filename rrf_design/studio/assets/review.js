@@ -32,13 +32,14 @@
     bar.value = done;
     box.hidden = now === null;
     if (now === null) {
-      const left = answer.open ? `${answer.open} with other people: they come here when they are let go.` : "Repeat the verb that asked: it reads the labels and asks on.";
+      const left = answer.open ? `${answer.open} with other people: they come here when they are let go.` : "A verb that waits asks on by itself; another one reads the labels when it is repeated.";
       tell(`${answer.open ? "Nothing for you now." : "Everything that was asked is answered."} ${done} labels, ${answer.own} of them yours. ${left}`);
-      if (answer.open) { clearTimeout(waiting); waiting = setTimeout(() => act("next", {}, true), 3000); }
+      clearTimeout(waiting);
+      waiting = setTimeout(() => act("next"), 3000);
       return;
     }
     const before = { saved: "Saved. ", taken: "Somebody else had answered that one; theirs stays. ", later: "Later. ", undone: "Taken back. " }[answer.told] || (answer.told ? `${answer.told}. ` : "");
-    tell(`${before}${answer.open} to look at, ${done} labels, ${answer.own} of them yours.`);
+    tell(`${now.trouble ? `A label of this row could not be read (${now.trouble}). ` : before}${answer.open} to look at, ${done} labels, ${answer.own} of them yours.`);
     find(".question").textContent = now.question || `What is right of row ${now.id}?`;
     about.replaceChildren();
     add(about, "p", `Row ${now.id}${now.part ? `, ${now.part}` : ""}`, "soft");
@@ -61,7 +62,7 @@
   };
 
   const sleep = (time) => new Promise((ready) => setTimeout(ready, time));
-  const act = async (what, more = {}, quiet = false) => {
+  const act = async (what, more = {}) => {
     if (busy) return;
     busy = true;
     clearTimeout(waiting);
@@ -79,8 +80,7 @@
         const found = await answer.json().catch(() => ({ error: `the studio answered ${answer.status}` }));
         if (answer.status === 503) { tell(found.error, true); await sleep(1000); continue; }
         if (!answer.ok) { tell(`Not saved: ${found.error}`, true); return; }
-        if (!(quiet && found.question === null && now === null)) show(found);
-        else show(found);
+        show(found);
         return;
       }
     } finally { busy = false; }

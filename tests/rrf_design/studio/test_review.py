@@ -7,14 +7,16 @@ import io
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import rrf_design as rrf
 from rrf_design.cli import main
 from rrf_design.errors import InputError
-from rrf_design.studio.labels import LEASE, LabelStore, review_file
+from rrf_design.studio.labels import LEASE, LabelStore, ask_on, review_file
 
 from .conftest import HOSTILE, made
 
@@ -271,6 +273,34 @@ def test_deliver_asks_on_until_it_is_proven(
         (folder / "l.csv").write_text(typed.getvalue())
         more = ["--resume"]
     assert (folder / "d.csv").read_text() == (folder / "h.csv").read_text()
+
+
+def test_a_delivery_that_waits_asks_on_by_itself(folder: Path) -> None:
+    """One call: what cannot be read is asked again, and the table is that of the truth at hand."""
+    place = folder / "l.sqlite"
+    troubles: list[str] = []
+
+    def answer() -> None:
+        own = LabelStore(place)
+        while (question := own.next("anna")) is not None:
+            assert "answers" not in question.row
+            troubles.extend([question.row["trouble"]] if "trouble" in question.row else [])
+            value = TRUTH[question.id] if troubles else "seven or so"
+            own.label(key(question), value, "anna", stamp=f"{question.id}{value}")
+
+    dataset = rrf.dataset("r.toml")
+    found = rrf.deliver(dataset, responses="answers.jsonl", risk="5%", ask=partial(ask_on, place, pause=answer))
+    known = rrf.deliver(dataset, responses="answers.jsonl", risk="5%", truth=TRUTH)
+    assert found.reached
+    assert found.sentence == known.sentence
+    assert [row.answer for row in found.delivery.rows()] == [row.answer for row in known.delivery.rows()]
+    assert len(troubles) >= 1
+    assert LabelStore(place).counts().open == 0
+
+
+def test_waiting_needs_a_store(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("deliver", "r.toml", "--responses", "answers.jsonl", "--review", "l.csv", "--wait") == 2
+    assert "--wait: give a store of labels" in capsys.readouterr().err
 
 
 def test_hostile_questions_are_only_text(tmp_path: Path, open_studio: Open) -> None:
