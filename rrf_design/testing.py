@@ -1,5 +1,6 @@
 """For tests of your own: `assert_share` holds a result to a share of rows that may be believed,
-and conformance suites say what every margin solver, planner and model adapter must do.
+and conformance suites say what every margin solver, planner, model adapter and transformation must
+do.
 
 Each `check_` function tries a part on small problems whose answers are known and raises
 AssertionError with one line about the first promise that is broken; it returns nothing when all are
@@ -16,7 +17,7 @@ Scenarios have theirs in `scenarios.conformance`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from rrf_design.promises import TestedDelivery
     from rrf_design.repairing import Repair
     from rrf_design.tables import Delivery
+    from rrf_design.transforms import Original, Transform
     from rrf_design.verdict import Verdict
 
-__all__ = ["assert_share", "check_model", "check_planner", "check_solver"]
+__all__ = ["assert_share", "check_model", "check_planner", "check_solver", "check_transform"]
 
 TOLERANCE = 1e-7
 """Relative, for figures that are computed twice."""
@@ -129,6 +131,35 @@ def check_solver(solve: Callable[..., Any]) -> None:
         attained = float(np.linalg.norm(before @ direction))
         _require(
             attained <= found.upper + 1e-6, f"{name}: the witness moves {attained}, more than the upper bound says"
+        )
+
+
+def check_transform(
+    transform: Transform,
+    cases: Iterable[tuple[Original, Mapping[str, Any], Sequence[float], Sequence[float]]],
+) -> None:
+    """A transformation: each case is a question, its settings, the true answer and that of the
+    other question, as vectors that somebody wrote by hand.
+    """
+    from rrf_design.blocks import Transport
+    from rrf_design.transforms.base import BRACES
+
+    for question, options, truth, other in cases:
+        name = f"{transform.name} of {question.prompt[:40]!r}"
+        made = transform.apply(question, options)
+        _require(made.prompt != question.prompt, f"{name}: the question is the same")
+        gone = sorted({*BRACES.findall(question.prompt)} - {*BRACES.findall(made.prompt)})
+        _require(not gone, f"{name}: it lost {', '.join(gone)}")
+        change = dict(made.change or {})
+        shift = change.pop("shift", 0.0)
+        _require(isinstance(shift, int | float), f"{name}: give a case whose settings are numbers")
+        moved = (sum(other),) if made.sums else Transport(**change).forward(truth, shift)
+        wanted = list(truth) if made.sums else list(other)
+        near = len(moved) == len(wanted) and all(
+            abs(a - b) <= transform.radius + TOLERANCE * max(1.0, abs(b)) for a, b in zip(moved, wanted, strict=True)
+        )
+        _require(
+            near, f"{name}: the true answer {list(truth)} moves to {list(moved)}, and {wanted} was written by hand"
         )
 
 

@@ -29,8 +29,11 @@ VERBS = {
         " them.",
     ),
     "compile": Verb("compile", "Print the long form of a recipe, or the whole problem of one of its items."),
+    "suggest": Verb(
+        "suggest", "Propose other ways of asking a recipe's questions, with price and reason, as entries on sale."
+    ),
     "reword": Verb(
-        "reword", "Have a model write other wordings of a recipe's questions, once, into a file for review."
+        "suggest", "Have a model write other wordings of a recipe's questions, once, into a file for review."
     ),
     "import": Verb(
         "imports", "Read answers that exist already from another tool's log into rows that repair and acquire take."
@@ -89,7 +92,7 @@ VERBS = {
 FIRST = "From a table to one that may be handed over"
 GROUPS = {
     FIRST: "init estimate deliver studio verify",
-    "Recipes and answers": "compile reword import parsers",
+    "Recipes and answers": "compile suggest reword import parsers",
     "The parts of a delivery": "repair acquire pilot audit measure",
     "What a design can promise": "margin explain plan frontier certify",
     "Runs and pages": "runs show report cache",

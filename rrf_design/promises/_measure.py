@@ -9,9 +9,9 @@ Position bias, measured from the recipe's own words: questions that are asked in
 declared as such.
 
 An ask whose options are permuted (`change = { permute = [1, 0] }`, or a relation that permutes), or
-whose columns are exchanged (`reword = { swap = [...] }`), must have the answer of the other order,
-carried over. Where it has not, the order decided. If places did not matter, the two answers could
-as well have come the other way round, so of the changed ones as many would lie on what stood
+whose columns are exchanged (`transform = { swap = [...] }`), must have the answer of the other
+order, carried over. Where it has not, the order decided. If places did not matter, the two answers
+could as well have come the other way round, so of the changed ones as many would lie on what stood
 earlier as on what stood later: an exact sign test, without any truth. Where the delivered question
 itself is one of the two, the truth says as well how often the right option is found at each place.
 """

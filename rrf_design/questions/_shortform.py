@@ -223,7 +223,7 @@ def _values_of(
             raise InputError(
                 f"[answer]: of = {f'{root}.{path}'!r}: ask {root!r} does not give {path!r}{suggestion(path, paths)}"
             )
-    for key in ("change", "reword", "sums_to", "sigma", "uncertainty", "range"):
+    for key in ("change", "transform", "sums_to", "sigma", "uncertainty", "range"):
         if getattr(ask, key) is not None:
             raise InputError(f"ask {ask.id!r}: {key} speaks of one value, and this ask gives {len(paths)} fields")
     return {path: _field_part(path, named[root].get(path), compiler) for path in paths}

@@ -448,7 +448,7 @@ def _asks(question: str, above: str, answer: _Answer) -> list[dict[str, Any]]:
         last = last.replace(" only.", ".").replace("The answer is the", "The answer is a")
     asks.append({**reasoned, "prompt": _joined(above, "Work this out from the beginning.", question, last)})
     if answer.kind == "number":
-        asks.append({"id": "doubled", "like": "answer", "reword": {"scale": 2}})
+        asks.append({"id": "doubled", "like": "answer", "transform": {"scale": 2}})
     return asks
 
 

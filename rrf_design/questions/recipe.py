@@ -127,41 +127,15 @@ class Change(Transport):
         return ({"transport": given} if given else {}) | ({} if shift is None else {"offset": shift})
 
 
-class Reword(Entry):
-    """A wording that is built in: the other question with a fixed sentence, or with two of its
-    columns exchanged.
-    """
-
-    scale: Number | None = None
-    shift: Number | None = None
-    unit: Text | None = None
-    """The value in this unit; `scale` says how many of them one of the old ones is."""
-    swap: tuple[Text, Text] | None = None
-    """Two columns that change places; `change` of the ask says what that does to the answer."""
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Reword:
-        numbers = self.scale is not None or self.shift is not None
-        if self.swap is not None and (numbers or self.unit is not None):
-            raise ValueError("give swap, or scale, shift and unit")
-        if self.swap is None and not numbers:
-            raise ValueError("give scale, shift or both, a unit with its scale, or swap")
-        if self.unit is not None and self.shift is not None:
-            raise ValueError("give a unit with scale; a shift besides would not be said in the question")
-        return self
-
-    @property
-    def change(self) -> Change | None:
-        return None if self.swap is not None else Change(scale=self.scale, shift=self.shift)
-
-
 class AskEntry(Entry):
     """One way of asking; one node per model and repeat."""
 
     id: Text
     prompt: Text | None = None
-    reword: Reword | None = None
-    """Instead of a prompt: that of the ask it is like, changed in a way that is built in."""
+    transform: Text | Table | None = None
+    """Instead of a prompt: that of the ask it is like, changed in a way of the catalogue; `reword`
+    is its older name.
+    """
     system: Text | None = None
     parse: Text | Table | None = None
     like: Text | None = None
@@ -179,6 +153,15 @@ class AskEntry(Entry):
     when: Text | None = None
     """Only for rows where this is not empty."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "reword" not in given:
+            return given
+        if "transform" in given:
+            raise ValueError("reword is the older name of transform; give one of them")
+        return {**{key: value for key, value in given.items() if key != "reword"}, "transform": given["reword"]}
+
     @model_validator(mode="after")
     def _consistent(self) -> AskEntry:
         if any(mark in self.id for mark in "@#{}"):
@@ -187,17 +170,22 @@ class AskEntry(Entry):
             )
         if self.like is not None and self.sums_to is not None:
             raise ValueError("give like or sums_to, not both")
-        if (self.prompt is None) == (self.reword is None):
-            raise ValueError("give a prompt, or reword to take another ask's")
-        if self.reword is not None and self.like is None:
-            raise ValueError("reword changes another question; say which with like")
-        if self.reword is not None and self.change is not None and self.reword.swap is None:
-            raise ValueError("reword says how the answer changes; leave change out")
+        if (self.prompt is None) == (self.transform is None):
+            raise ValueError("give a prompt, or transform to change another ask's")
+        if self.transform is not None and self.like is None:
+            raise ValueError("transform changes another question; say which with like")
+        if self.transform is not None and self.change is not None and not self.swaps:
+            raise ValueError("transform says how the answer changes; leave change out")
         if self.change is not None and self.like is None:
             raise ValueError("change says how the answer differs from another one; say which with like")
         if self.buy == "if needed" and self.cost is None:
             raise ValueError('buy = "if needed" needs a cost to be weighed against')
         return self
+
+    @property
+    def swaps(self) -> bool:
+        """Two columns are exchanged, and `change` says what that does."""
+        return isinstance(self.transform, dict) and "swap" in self.transform
 
 
 class EquationEntry(Entry):
@@ -461,8 +449,8 @@ def recipe_from_document(
         (lists if isinstance(document.get("answer"), list) else tables)["answer"] = AnswerSection
         raise InputError(one_line(error, document, lists=lists, tables=tables, top=RecipeFile)) from None
     models = parts.models
-    swapped = frozenset(ask.id for ask in parts.ask if ask.reword is not None and ask.reword.swap is not None)
-    parts = _reworded(parts, folder or Path())
+    swapped = frozenset(ask.id for ask in parts.ask if ask.swaps)
+    parts = _written_out(parts, folder or Path())
     made = compile_short(parts, list(models)) if short else own_long(parts, list(models))
     golds = made.golds
     data = parts.data if not golds else parts.data.model_copy(update={"gold": {"fields": golds}})
@@ -474,14 +462,14 @@ def recipe_from_document(
     return recipe
 
 
-def _reworded(parts: RecipeFile, folder: Path) -> RecipeFile:
-    """The recipe with every built-in wording written out, and with those of its file of rewordings
-    that were reviewed.
+def _written_out(parts: RecipeFile, folder: Path) -> RecipeFile:
+    """The recipe with every transformation written out, and with the wordings of its file that were
+    reviewed.
     """
-    from rrf_design.questions.rewording import built_in, read_rewordings
+    from rrf_design.questions.rewording import read_rewordings, written_out
 
     asks = {ask.id: ask for ask in parts.ask}
-    listed = [built_in(ask, asks) for ask in parts.ask]
+    listed = [written_out(ask, parts) for ask in parts.ask]
     for named in dict.fromkeys(one.rewordings for one in parts.answer if one.rewordings is not None):
         listed += read_rewordings(folder / named, asks)
     return parts.model_copy(update={"ask": tuple(listed)})

@@ -1,18 +1,19 @@
-"""Other wordings of a question: built in, without any model, or written once by a model into a file
-that a person reviews.
+"""Other ways of asking a question: by a transformation of the catalogue, or in the words of a
+model, written once into a file that a person reviews.
 
-Built in (`reword` of an ask): the question is taken over word for word, and a fixed sentence, or
-two exchanged columns, change what the answer must be. Written by a model (`rewordings` of
-[answer]): only entries that a person marked as reviewed are asked, and a wording that lost or
-changed a number, a placeholder, an option letter or a JSON key is never offered for review as
-usable.
+`written_out` turns `transform` of an ask into its prompt and change, `suggestions` proposes asks
+with one. Of wordings by a model (`rewordings` of [answer]) only entries that a person marked as
+reviewed are asked, and one that lost or changed a number, a placeholder, an option letter or a JSON
+key is never offered for review as usable.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ from rrf_design.texts import digits
 
 if TYPE_CHECKING:
     from rrf_design.models import Model
-    from rrf_design.questions.recipe import AskEntry, Reword
+    from rrf_design.questions.recipe import AskEntry, RecipeFile
+    from rrf_design.transforms import Original
 
 ENTRY = ("id", "of", "prompt", "model", "reviewed", "lost")
 _BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
@@ -38,61 +40,138 @@ Write the new question and nothing else.
 {prompt}"""
 
 
-def built_in(ask: AskEntry, asks: Mapping[str, AskEntry]) -> AskEntry:
-    """The ask that `reword` stands for: a prompt, and how its answer must change."""
-    reword = ask.reword
-    if reword is None:
+def written_out(ask: AskEntry, parts: RecipeFile) -> AskEntry:
+    """The ask that `transform` stands for: a prompt, and how its answer must change."""
+    from rrf_design.questions.recipe import Change
+    from rrf_design.transforms import transformed
+
+    if ask.transform is None:
         return ask
-    base = asks.get(ask.like or "")
-    if base is None or base.prompt is None:
-        raise InputError(
-            f"ask {ask.id!r}: reword says how another question is changed; like must name one with a prompt of its own"
-        )
-    prompt = _swapped(ask.id, base.prompt, reword.swap) if reword.swap is not None else base.prompt
-    prompt += _sentence(reword)
-    own: dict[str, Any] = {"prompt": prompt, "reword": None}
+    base, path = _base(ask, parts)
+    try:
+        question = question_of(base, path, parts)
+        made = transformed(ask.transform, question)
+    except InputError as error:
+        raise InputError(f"ask {ask.id!r}: {error}") from None
+    own: dict[str, Any] = {"prompt": made.prompt, "transform": None}
     for key in ("parse", "system", "max_tokens", "model"):
         if getattr(ask, key) is None:
             own[key] = getattr(base, key)
-    if reword.change is not None:
-        own["change"] = reword.change
+    if path is not None and ask.parse is None:
+        own["parse"] = {"json": path}
+    if made.parse is not None:
+        own["parse"] = made.parse
+    if made.sums:
+        own |= {"like": None, "sums_to": ask.like}
+    if made.change is not None:
+        own["change"] = Change.model_validate(dict(made.change))
     return ask.model_copy(update=own)
 
 
-def _sentence(reword: Reword) -> str:
-    """What is added to the question.
+def _base(ask: AskEntry, parts: RecipeFile) -> tuple[AskEntry, str | None]:
+    """The ask that is changed, and the field that is meant, where its answer gives several."""
+    asks = {one.id: one for one in parts.ask}
+    name, _, path = (ask.like or "").partition(".")
+    base = asks.get(ask.like or "") or asks.get(name)
+    if base is None or base.prompt is None:
+        raise InputError(
+            f"ask {ask.id!r}: transform says how another question is changed; like must name one with a prompt of its"
+            " own"
+        )
+    return base, (path or None) if ask.like not in asks else None
 
-    Short and literal: a model that can't follow it fails alone, and is found out.
+
+def question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Original:
+    """A question as transformations see it; of an ask that gives several fields the one that is
+    meant.
     """
-    if reword.unit is not None:
-        return f"\nState the value in {reword.unit}."
-    steps = []
-    if reword.scale is not None:
-        steps.append(f"multiply the value by {_written(reword.scale)}")
-    if reword.shift is not None:
-        steps.append(f"add {_written(reword.shift)} to it" if steps else f"add {_written(reword.shift)} to the value")
-    return f"\nBefore you write the answer down, {' and then '.join(steps)}." if steps else ""
+    from rrf_design.questions._shortform import static_dim
+    from rrf_design.transforms import CHOICE, CLASS, NUMBER, NUMBERS, TRUTH, Original
+
+    assert base.prompt is not None
+    wanted = base.id if path is None else f"{base.id}.{path}"
+    answer = next((one for one in parts.answer if one.of == wanted), None)
+    if path is not None:
+        if answer is None or answer.tolerance is None:
+            raise InputError(f"{wanted!r} is no field with a tolerance; of several fields numbers alone are changed")
+        alone = f"{base.prompt}\n\nOf these write {path} alone, as JSON: {{{json.dumps(path)}: ..}}"
+        return Original(alone, NUMBER)
+    answer = answer or (parts.answer[0] if len(parts.answer) == 1 else None)
+    choices = None if answer is None else answer.choices
+    spec = base.parse if base.parse is not None else (None if answer is None else answer.parse)
+    name = spec.get("name") if isinstance(spec, dict) else spec
+    if name == "choice" and isinstance(spec, dict):
+        choices = spec.get("options")
+    if choices is not None and name in (None, "choice"):
+        return Original(base.prompt, CHOICE, tuple(choices) if isinstance(choices, list | tuple) else ())
+    dim = static_dim({"name": "json", "field": spec["json"]} if isinstance(spec, dict) and "json" in spec else spec)
+    kind = TRUTH if name == "yes-no" and dim == 1 else {0: CLASS, 1: NUMBER}.get(-1 if dim is None else dim, NUMBERS)
+    return Original(base.prompt, kind)
 
 
-def _written(number: float | str) -> str:
-    return number if isinstance(number, str) else digits(number)
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A candidate: the entry as it stands in a recipe, the transformation, and the reason."""
+
+    entry: dict[str, Any]
+    transform: str
+    reason: str
 
 
-def _swapped(ask: str, prompt: str, columns: Sequence[str]) -> str:
-    """The prompt with two columns exchanged, wherever it speaks of them."""
-    first, second = columns
-    named = re.compile(rf"\b(?:{re.escape(first)}|{re.escape(second)})\b")
-    seen: set[str] = set()
+def suggestions(parts: RecipeFile) -> list[Suggestion]:
+    """Other ways of asking for each delivered value, each on sale for what the original costs, or
+    for 1 where that has no price.
 
-    def other(found: re.Match[str]) -> str:
-        seen.add(found[0])
-        return second if found[0] == first else first
+    What the recipe has already is left out.
+    """
+    from rrf_design.transforms import candidates
 
-    swapped = _BRACES.sub(lambda part: named.sub(other, part[0]), prompt)
-    for name in columns:
-        if name not in seen:
-            raise InputError(f"ask {ask!r}: reword swap: the prompt does not speak of {name!r}")
-    return swapped
+    asks = {ask.id: ask for ask in parts.ask}
+    found = []
+    for answer in parts.answer:
+        name, _, path = answer.of.partition(".")
+        base = asks.get(answer.of) or asks.get(name)
+        if base is None or base.prompt is None:
+            continue
+        try:
+            question = question_of(base, None if answer.of in asks else path, parts)
+        except InputError:
+            continue  # a field that is no number
+        there = [ask.transform for ask in parts.ask if ask.like == answer.of]
+        price = base.cost if base.cost is not None else 1.0
+        for transform, spec in candidates(question):
+            words = spec if isinstance(spec, str) else "-".join([transform.name, *(digits(v) for v in spec.values())])
+            own = f"{answer.of.replace('.', '-')}-{words}"
+            if spec in there or own in asks:
+                continue
+            entry = {"id": own, "like": answer.of, "transform": spec, "cost": price, "buy": "if needed"}
+            found.append(Suggestion(entry, transform.name, f"{transform.says}; breaks {transform.breaks}"))
+    return found
+
+
+def dumps_suggestions(found: Sequence[Suggestion], wordings: Sequence[Mapping[str, Any]], parts: RecipeFile) -> str:
+    """The candidates as entries of a recipe; what has to be read first, as comments."""
+    pieces = ["# Proposed by `rrf-design suggest`: on sale, so nothing is asked that does not pay."]
+    pieces += [f"\n[[ask]]  # {one.reason}\n{toml_entry(one.entry)}".rstrip() for one in found]
+    for wording in wordings:
+        if "lost" in wording:
+            continue
+        head = f"\n# By {wording['model']}. Does it ask for the very same answer? Then take away the marks."
+        entry = {key: wording[name] for key, name in (("id", "id"), ("like", "of"), ("prompt", "prompt"))}
+        entry |= {"cost": 1.0, "buy": "if needed"}
+        pieces += [head, *(f"# {line}" for line in f"[[ask]]\n{toml_entry(entry)}".rstrip().splitlines())]
+    for answer in parts.answer if not parts.veto else ():
+        base = next((ask for ask in parts.ask if ask.id == answer.of.partition(".")[0]), None)
+        columns = _WHOLE.findall("" if base is None or base.prompt is None else base.prompt)
+        if answer.choices is None and len(columns) == 1:
+            pieces += [
+                "\n# Free, if this value always stands in the text of the row: then take away the marks.",
+                f'# [[veto]]\n# of = "{answer.of}"\n# in_text = "{columns[0]}"',
+            ]
+    return "\n".join(pieces) + "\n"
+
+
+_WHOLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 def lost(original: str, reworded: str) -> list[str]:

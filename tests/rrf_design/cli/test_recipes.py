@@ -479,6 +479,28 @@ def test_wordings_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert ran.code == 1
 
 
+def test_candidates_are_added_to_the_recipe_on_sale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rrf.toml").write_text(f"# mine\n{RECIPE_REWORD}")
+    ran = run("suggest", "-o", "more.toml", "--json")
+    assert ran.code == 0
+    assert {
+        one["transform"] if isinstance(one["transform"], str) else next(iter(one["transform"]))
+        for one in (ran.json["candidates"])
+    } == {"wording", "cents", "scale", "plus", "complement"}
+    text = Path("more.toml").read_text()
+    assert text.startswith("# mine")
+    assert "# [[veto]]" in text
+    planned = rrf.plan(rrf.dataset("more.toml", [{"a": 4}])["1"], target=0.9)
+    assert (planned.status, len(planned.selected)) == ("optimal", 2)
+    assert run("suggest", "--only", "unit,scale").out.count("[[ask]]") == 2
+    assert run("suggest", "--only", "units").code == 2
+    Path("s.json").write_text(json.dumps({"default": "What is 3 more than {{ a }}?"}))
+    assert '# [[ask]]\n# id = "q-1"' in run("suggest", "--model", "scripted:s.json").out
+    assert run("suggest", "--only", "wording", "--model", "scripted:s.json").code == 0
+    assert "reviewed = false" in Path("rewordings.toml").read_text()
+
+
 def test_a_recipe_may_name_the_file_before_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:

@@ -325,10 +325,10 @@ def test_permuted_options_are_tied_by_a_permutation() -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        ({"reword": {"scale": 3.0}, "prompt": "?"}, "give a prompt, or reword"),
-        ({}, "give a prompt, or reword"),
+        ({"reword": {"scale": 3.0}, "prompt": "?"}, "give a prompt, or transform"),
+        ({}, "give a prompt, or transform"),
         ({"reword": {}}, "give scale, shift or both"),
-        ({"reword": {"unit": "m"}}, "give scale, shift or both, a unit with its scale"),
+        ({"reword": {"unit": "m"}}, "give unit and scale = how many of them"),
         ({"reword": {"swap": ["first", "third"]}}, "does not speak of 'third'"),
         ({"reword": {"scale": 2.0}, "change": {"scale": 2.0}}, "leave change out"),
         ({"prompt": "?", "change": {"permute": [0, 2]}}, "is not a permutation of 0..1"),

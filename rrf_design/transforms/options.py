@@ -1,0 +1,135 @@
+"""Transformations of a choice: the options in another order, and the opposite question.
+
+Answers are one-hot vectors, so both are permutations, and exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rrf_design.transforms.base import BRACES, CHOICE, TRUTH, Options, Original, Transform, Transformed
+
+
+class PermuteOptions(Transform):
+    """The same options in another order.
+
+    Lettered lines (`A) …`) change what their letter means, so the answer is permuted; options that
+    are named by words in the prompt only change places, and the answer stays. With `swap` two
+    columns are exchanged, and `change` of the ask says what that does.
+    """
+
+    name = "permute-options"
+    says = "the options in another order"
+    breaks = "a preference for a place or a letter"
+    options = ("permute-options", "swap")
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if "swap" in options:
+            return _swap_fault(question.prompt, options["swap"])
+        if not question.choices:
+            return f"it needs choices that are the same for every row, and the answer is {question.answer}"
+        order, count = self._order(question, options), len(question.choices)
+        if sorted(order) != list(range(count)) or order == list(range(count)):
+            return f"{order} is no other order of 0..{count - 1}"
+        if _lettered(question) is None and _named(question) is None:
+            return "the prompt does not list the options one by one, as lines (A) … or as words that stand there once"
+        return ""
+
+    def _order(self, question: Original, options: Options) -> list[int]:
+        """Entry i: which of the old options stands at place i now."""
+        count = len(question.choices)
+        given = options.get("permute-options")
+        return [*range(1, count), 0] if given in (None, True) else list(given)
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        if "swap" in options:
+            return Transformed(_swapped(question.prompt, options["swap"]))
+        order = self._order(question, options)
+        lines = _lettered(question)
+        places = lines if lines is not None else _named(question)
+        assert places is not None
+        return Transformed(_moved(question.prompt, places, order), {"permute": order} if lines is not None else None)
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield self.name
+
+
+Span = tuple[int, int]
+
+
+def _lettered(question: Original) -> list[Span] | None:
+    """Where the contents of the lettered lines stand; None where they are not all there, once."""
+    found = []
+    for option in question.choices:
+        pattern = re.compile(rf"^[ \t]*\(?{re.escape(option)}[).:][ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+        hits = list(pattern.finditer(question.prompt)) if len(option) == 1 else []
+        if len(hits) != 1:
+            return None
+        found.append(hits[0].span(1))
+    return found
+
+
+def _named(question: Original) -> list[Span] | None:
+    """Where the options stand as words, outside of placeholders."""
+    hidden = BRACES.sub(lambda part: "\0" * len(part[0]), question.prompt)
+    found = []
+    for option in question.choices:
+        hits = list(re.finditer(rf"(?<!\w){re.escape(option)}(?!\w)", hidden))
+        if len(hits) != 1 or len(option) < 2:
+            return None
+        found.append(hits[0].span())
+    return found
+
+
+def _moved(text: str, places: Sequence[Span], order: Sequence[int]) -> str:
+    """The text with what stood at place order[i] at place i."""
+    pieces = {places[i]: text[slice(*places[order[i]])] for i in range(len(places))}
+    found, at = [], 0
+    for start, end in sorted(pieces):
+        found += [text[at:start], pieces[start, end]]
+        at = end
+    return "".join([*found, text[at:]])
+
+
+def _swap_fault(prompt: str, columns: Any) -> str:
+    if not isinstance(columns, list | tuple) or len(columns) != 2 or not all(isinstance(c, str) for c in columns):
+        return "swap names two columns"
+    spoken = " ".join(BRACES.findall(prompt))
+    gone = [name for name in columns if not re.search(rf"\b{re.escape(name)}\b", spoken)]
+    return f"swap: the prompt does not speak of {gone[0]!r}" if gone else ""
+
+
+def _swapped(prompt: str, columns: Sequence[str]) -> str:
+    """The prompt with two columns exchanged, wherever it speaks of them."""
+    first, second = columns
+    named = re.compile(rf"\b(?:{re.escape(first)}|{re.escape(second)})\b")
+    return BRACES.sub(lambda part: named.sub(lambda one: second if one[0] == first else first, part[0]), prompt)
+
+
+class Negation(Transform):
+    """The opposite question: no for yes, the other of two options."""
+
+    name = "negation"
+    says = "the opposite question"
+    breaks = "a preference for yes, or for an option; words that are matched without their meaning"
+    options = ("negation",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        two = question.answer == CHOICE and len(question.choices) == 2
+        return "" if two or question.answer == TRUTH else f"it fits yes or no and two options, not {question.answer}"
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        if question.answer == TRUTH:
+            sentence = "Answer the opposite question: yes where the answer to the above is no, and no where it is yes."
+            return Transformed(f"{question.prompt}\n{sentence}", {"scale": -1.0, "shift": 1.0})
+        first, second = question.choices
+        sentence = (
+            f"Write the option that is not the answer: {first} where the answer to the above is {second}, "
+            f"and {second} where it is {first}."
+        )
+        return Transformed(f"{question.prompt}\n{sentence}", {"permute": [1, 0]})
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield self.name

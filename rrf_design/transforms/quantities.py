@@ -1,0 +1,152 @@
+"""Transformations of a number: so many times as much, so much more, what is left of a whole,
+another unit, its parts.
+
+Each takes the question over word for word and adds one short sentence; a model that can't follow it
+fails alone, and is found out. All are exact: T and offset are the numbers of the sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rrf_design.transforms.base import NUMBER, Options, Original, Transform, Transformed, is_number, written
+
+COPIED = "a number that is copied without being read, or read in another place"
+
+
+class _OfNumbers(Transform):
+    """Of one number, with numbers as its settings."""
+
+    numbers: tuple[str, ...]
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if question.answer != NUMBER:
+            return f"it changes one number, and the answer is {question.answer}"
+        for key in self.numbers:
+            if key in options and not is_number(options[key]):
+                return f"{key} = {options[key]!r} is neither a number nor one placeholder"
+        return ""
+
+
+class Scale(_OfNumbers):
+    """k times as much, and so much more: y = k x + c."""
+
+    name = "scale"
+    says = "so many times as much"
+    breaks = f"{COPIED}; not a wrong reading that is scaled with it"
+    options = numbers = ("scale", "shift")
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if options.get("scale") in (None, 0):
+            return "give scale = a number that is not 0"
+        return super().unfit(question, options)
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        steps = [f"multiply the value by {written(options['scale'])}"]
+        if "shift" in options:
+            steps.append(f"add {written(options['shift'])} to it")
+        sentence = f"\nBefore you write the answer down, {' and then '.join(steps)}."
+        return Transformed(question.prompt + sentence, dict(options))
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield {"scale": 3}
+
+
+class Plus(_OfNumbers):
+    """So much more: y = x + c."""
+
+    name = "plus"
+    says = "so much more"
+    breaks = COPIED
+    options = numbers = ("plus", "shift")
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if len(options) != 1:
+            return "give plus = the number that is added"
+        return super().unfit(question, options)
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        (more,) = options.values()
+        sentence = f"\nBefore you write the answer down, add {written(more)} to the value."
+        return Transformed(question.prompt + sentence, {"shift": more})
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield {"plus": 19}
+
+
+class Complement(_OfNumbers):
+    """What is left of a whole: y = c − x."""
+
+    name = "complement"
+    says = "what is left of a whole"
+    breaks = "the parts and the rest taken for each other; a number that is copied"
+    options = numbers = ("complement",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if "complement" not in options:
+            return "give complement = the whole from which the value is taken away"
+        return super().unfit(question, options)
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        whole = written(options["complement"])
+        sentence = f"\nInstead of that value, write what is left of {whole} when it is taken away: {whole} minus it."
+        return Transformed(question.prompt + sentence, {"scale": -1.0, "shift": options["complement"]})
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield {"complement": 1000}
+
+
+UNITS = {
+    **{"cents": 100.0, "pence": 100.0, "percent": 100.0, "thousandths": 1000.0, "minutes": 60.0, "seconds": 60.0},
+    **{"metres": 1000.0, "centimetres": 100.0, "millimetres": 10.0, "grams": 1000.0, "months": 12.0},
+}
+"""How many of each one of the next larger is: cents of a dollar, minutes of an hour, seconds of a
+minute, metres of a kilometre, centimetres of a metre, millimetres of a centimetre.
+"""
+
+
+class Unit(_OfNumbers):
+    """The same in another unit: y = k x."""
+
+    name = "unit"
+    says = "in another unit"
+    breaks = "decimal and grouping marks read the wrong way round; a number that is copied"
+    options, numbers = ("unit", "scale"), ("scale",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if not isinstance(options.get("unit"), str) or not self._scale(options):
+            known = ", ".join(UNITS)
+            return f"give unit and scale = how many of them one of the old ones is; scale is known of {known}"
+        return super().unfit(question, options)
+
+    def _scale(self, options: Options) -> Any:
+        return options.get("scale", UNITS.get(options["unit"]))
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        return Transformed(f"{question.prompt}\nState the value in {options['unit']}.", {"scale": self._scale(options)})
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield "cents"
+
+
+class SummedParts(Transform):
+    """The numbers that add up to it: x = y₁ + y₂ + …"""
+
+    name = "parts"
+    says = "the parts that add up to it"
+    breaks = "a wrong amount that stands in the text: it must be taken apart"
+    options = ("parts",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        names = options.get("parts")
+        if not isinstance(names, list | tuple) or len({*map(str, names)}) < max(2, len(names)):
+            return 'give parts = two names or more, as in ["net", "tax"]'
+        return "" if question.answer == NUMBER else f"it takes one number apart, and the answer is {question.answer}"
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        names = [str(name) for name in options["parts"]]
+        form = "{" + ", ".join(f"{json.dumps(name)}: .." for name in names) + "}"
+        sentence = f"\nInstead of that value, write the parts that add up to it. Return JSON only: {form}"
+        return Transformed(question.prompt + sentence, parse={"json": names}, sums=True)
