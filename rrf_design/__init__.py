@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rrf_design._lazy import lazy_names
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = {
     "rrf_design.field": "Node",
