@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rrf_design._shown import Shown
 from rrf_design.blocks import Relation
 from rrf_design.errors import InputError
 from rrf_design.field import Node
@@ -58,8 +59,8 @@ _OF_ROWS = (
 """What an operator remembers that does not depend on its targets."""
 
 
-@dataclass(frozen=True, eq=False)  # operators are compared by what they are made from
-class Operator:
+@dataclass(frozen=True, eq=False, repr=False)  # operators are compared by what they are made from
+class Operator(Shown):
     """B = [D; A] in whitened coordinates. Rows come block by block in the problem's order."""
 
     matrix: sparse.csr_array  # (rows, coordinates)
@@ -75,6 +76,10 @@ class Operator:
     premise: Premise = PLAIN  # what fails together, what is delivered, which blocks may be wrong
     sharing: Sharing | None = None  # of `whole`, where blocks share a weight or noise: what that makes of a design
     held: Held = NOTHING_SHARED  # of a design: what its rows were divided by for it
+
+    def _line(self) -> str:
+        rows, columns = self.shape
+        return f"{rows} rows, {columns} coordinates of {len(self.node_ids)} nodes, {len(self.block_ids)} blocks"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from rrf_design._shown import Shown
 from rrf_design.blocks import Anchor, Block, Nonlinear, Relation, Rule, SharedNoise, Tier
 from rrf_design.errors import InputError
 from rrf_design.field import Entry, Models, Node, NonNegative, Positive, Text
@@ -30,7 +31,7 @@ everything.
 """
 
 
-class Problem(Entry):
+class Problem(Shown, Entry):
     """A design problem.
 
     Build it from keywords, `rrf_design.load`, a networkx graph, or a matrix with groups.
@@ -98,6 +99,14 @@ class Problem(Entry):
         """
         state = super().__getstate__()
         return {**state, "__dict__": {name: getattr(self, name) for name in Problem.model_fields}}
+
+    def _line(self) -> str:
+        sizes = (("nodes", self.nodes), ("relations", self.relations), ("anchors", self.anchors))
+        counts = ", ".join(f"{len(entries)} {name}" for name, entries in sizes)
+        return f"{self.name!r:.80}, k = {self.k}: {counts}"
+
+    def __str__(self) -> str:
+        return repr(self)
 
     @cached_property
     def node_by_id(self) -> Mapping[str, Node]:

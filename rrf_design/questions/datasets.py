@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rrf_design._shown import Shown
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest, suggestion
 from rrf_design.problem import Problem
@@ -133,7 +134,7 @@ class _Survey:
     by_pattern: Mapping[tuple[Any, ...], str] = field(repr=False)
 
 
-class Dataset(Mapping[str, Problem]):
+class Dataset(Mapping[str, Problem], Shown):
     """See the module. `limit`, `sample` and `only` give smaller data sets over the same table."""
 
     def __init__(self, recipe: Recipe, table: DataTable) -> None:
@@ -235,11 +236,9 @@ class Dataset(Mapping[str, Problem]):
         """Without the index, which is made again where it is needed."""
         return {name: value for name, value in self.__dict__.items() if name != "_index"}
 
-    def __repr__(self) -> str:
-        return (
-            f"Dataset({self.recipe.name!r}, {self.table.name!r}: {len(self)} items, {len(self._survey.classes)}"
-            " structures)"
-        )
+    def _line(self) -> str:
+        counts = f"{len(self)} items, {len(self._survey.classes)} structures"
+        return f"{self.recipe.name!r}, {self.table.name!r}: {counts}"
 
     def _numbers(self) -> range | list[int]:
         return range(1, self._survey.total + 1) if self._kept is None else sorted(self._kept)

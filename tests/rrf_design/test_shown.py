@@ -17,7 +17,7 @@ from rrf_design.testing import assert_share
 
 HOSTILE = '<script>alert("x")</script>' * 20
 WITHOUT = {"Problem", "Dataset", "Repairer", "Operator"}
-"""What goes in or is called, not what comes out."""
+"""What goes in or is called, not what comes out; its line is tried by itself."""
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +206,18 @@ def test_a_class_says_what_it_came_to() -> None:
 
     assert len(repr(Empty())) == LONGEST
     assert "&lt;script" in Empty()._repr_html_()
+
+
+def test_what_goes_in_has_a_line_as_well() -> None:
+    import networkx as nx
+
+    problem = rrf.from_graph(nx.path_graph(2000), anchors=[0])
+    data = rrf.dataset({"answer": {"of": "a"}, "ask": [{"id": "a", "prompt": "{{ text }}?"}]}, [{"text": HOSTILE}] * 99)
+    for shown in (problem, problem.operator(), data):
+        assert "\n" not in repr(shown)
+        assert len(repr(shown)) <= LONGEST
+        assert len(shown._repr_html_()) < 1000
+    assert str(problem) == repr(problem) == "Problem('unnamed', k = 1: 2000 nodes, 1999 relations, 1 anchors)"
 
 
 def test_a_large_result_is_shown_in_a_small_page() -> None:
