@@ -28,6 +28,7 @@ KEYS = "Type what is right; ? if nobody can tell, /1 to take the first answer sh
 def deliver_verb(
     file: options.ProblemFile,
     data: options.Data = None,
+    limit: options.Limit = None,
     responses: Annotated[
         Path | None,
         typer.Option("--responses", "-r", help="Recorded answers instead of a model, one a row (.jsonl, .csv ...)."),
@@ -89,7 +90,7 @@ def deliver_verb(
     from rrf_design.studio.labels import is_store, review_file
     from rrf_design.tables.delivered import check_outputs, spare_inputs
 
-    dataset = options.Items(data).dataset(file)
+    dataset = options.Items(data, limit=limit).dataset(file)
     shares: dict[str, Any] = {"risk": _share(risk, "--risk"), "confidence": _share(confidence, "--confidence")}
     if forecast:
         return _forecast(dataset, responses, asks, shares, printer)

@@ -99,6 +99,8 @@ def _kind(path: Path) -> str | None:
 
     InputError for what is no document that carries a proof.
     """
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
     try:
         kind = kind_of(read(path))
     except InputError:

@@ -172,7 +172,7 @@ def cost_words(document: Mapping[str, Any]) -> str:
     """What a delivery cost, labels included, from its document."""
     looks, each, spent = document["looks"], document["label_cost"], document["spent"]
     labels = f"{looks:,} label{'s' * (looks != 1)} at {money(each)} ({money(each * looks)})"
-    rest = max(round(spent - each * looks, 9), 0.0)  # a sum of floats may leave a little below nothing
+    rest = max(0.0, round(spent - each * looks, 9))  # a sum of floats may leave a little below nothing
     return f"Cost {money(spent)} in all: {labels}, answers and checks {money(rest)}."
 
 

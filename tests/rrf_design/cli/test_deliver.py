@@ -94,6 +94,18 @@ def test_from_a_table_to_one_to_hand_over_with_its_proof(folder: Path) -> None:
     assert "REFUSED" in told
 
 
+def test_the_first_rows_alone_are_handed_over(folder: Path) -> None:
+    """--limit: the promise is about these rows, and the others' answers are left alone."""
+    code, out = run("gold.toml", *BASE, "--limit", "9", "-o", "d.csv", "-o", "x.json")
+    assert code == 0
+    assert "these 9 rows" in out
+    assert "-0" not in out
+    assert len((folder / "d.csv").read_text().splitlines()) == 10
+    assert verify("x.json", "--delivered", "d.csv")[0] == 0
+    gone = CliRunner().invoke(app, ["verify", "gone.json", "--delivered", "d.csv"])
+    assert str(gone.exception) == "gone.json: no such file"
+
+
 def test_pages_and_show_say_the_proven_sentence_first(folder: Path) -> None:
     """On the table's page, on its proof's and in show: never a count of verdicts before it."""
     _, out = run("gold.toml", *BASE, "-o", "d.html", "-o", "x.json")
