@@ -49,12 +49,12 @@ def _cell(source: str, where: str, namespace: dict[str, Any]) -> str:
 def _run_command(line: str) -> None:
     """One of our own commands, in this process; its messages are not kept."""
     from rrf_design.cli import main
-    from rrf_design.cli.output import console
+    from rrf_design.cli.output import _console
 
     program, *arguments = shlex.split(line)
     if program != "rrf-design":
         raise ValueError(f"only rrf-design can be run: {line}")
-    console.cache_clear()
+    _console.cache_clear()
     messages = io.StringIO()
     try:
         with contextlib.redirect_stderr(messages):
@@ -63,7 +63,7 @@ def _run_command(line: str) -> None:
         if ended.code not in (0, 1, None):
             raise RuntimeError(f"{line}: {messages.getvalue()}") from None
     finally:
-        console.cache_clear()
+        _console.cache_clear()
 
 
 def with_outputs(notebook: dict[str, Any], printed: list[str]) -> dict[str, Any]:

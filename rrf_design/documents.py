@@ -30,7 +30,7 @@ from rrf_design.texts import whole
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class _Format:
     name: str
     version: int
     about: str
@@ -39,27 +39,27 @@ class Format:
 FORMATS = {
     entry.name: entry
     for entry in (
-        Format("rrf-plan", 2, "what to buy, how good it is, and how far from the best possible"),
-        Format("rrf-dataset-plan", 1, "what every item of a table buys, under one budget or for one goal"),
-        Format("rrf-estimate", 1, "calls, tokens and money of a run over a table"),
-        Format("rrf-frontier", 1, "the largest margin that each amount of money buys"),
-        Format("rrf-certificate", 4, "what is proven about a design (docs/certificate-specification.md)"),
-        Format("rrf-explanation", 1, "why a margin is no larger, and what would help"),
-        Format("rrf-repair", 2, "which answers were wrong, what they become, and the verdict"),
-        Format("rrf-repair-batch", 2, "repairs of many fields"),
-        Format("rrf-delivery", 1, "what may be handed over of every item of a table"),
-        Format("rrf-delivered", 1, "a table handed over: looks, draws, and what they prove of it (docs/promises.md)"),
-        Format("rrf-run", 2, "what a run bought, and what came of it"),
-        Format("rrf-runs", 1, "the runs of a store"),
-        Format("rrf-answer", 1, "one recorded answer of a model, as it was asked and given"),
-        Format("rrf-parser-sensitivity", 1, "the same answers read by several parsers"),
-        Format("rrf-item-table", 1, "every item of a data set as its page shows it, and what lies behind it"),
-        Format("rrf-demo", 1, "what the demonstration came to"),
-        Format("rrf-scenario", 1, "what a scenario found"),
-        Format("rrf-policy", 1, "how to run a data set, and every test that proves it (docs/promises.md)"),
-        Format("rrf-policy-run", 1, "what a policy delivered, with the sentence that may be said about it"),
-        Format("rrf-measurement", 1, "what labels say about answers, relations, repeats and judges"),
-        Format("rrf-audit", 1, "delivered items drawn and checked: a bound on the wrong ones (docs/promises.md)"),
+        _Format("rrf-plan", 2, "what to buy, how good it is, and how far from the best possible"),
+        _Format("rrf-dataset-plan", 1, "what every item of a table buys, under one budget or for one goal"),
+        _Format("rrf-estimate", 1, "calls, tokens and money of a run over a table"),
+        _Format("rrf-frontier", 1, "the largest margin that each amount of money buys"),
+        _Format("rrf-certificate", 4, "what is proven about a design (docs/certificate-specification.md)"),
+        _Format("rrf-explanation", 1, "why a margin is no larger, and what would help"),
+        _Format("rrf-repair", 2, "which answers were wrong, what they become, and the verdict"),
+        _Format("rrf-repair-batch", 2, "repairs of many fields"),
+        _Format("rrf-delivery", 1, "what may be handed over of every item of a table"),
+        _Format("rrf-delivered", 1, "a table handed over: looks, draws, and what they prove of it (docs/promises.md)"),
+        _Format("rrf-run", 2, "what a run bought, and what came of it"),
+        _Format("rrf-runs", 1, "the runs of a store"),
+        _Format("rrf-answer", 1, "one recorded answer of a model, as it was asked and given"),
+        _Format("rrf-parser-sensitivity", 1, "the same answers read by several parsers"),
+        _Format("rrf-item-table", 1, "every item of a data set as its page shows it, and what lies behind it"),
+        _Format("rrf-demo", 1, "what the demonstration came to"),
+        _Format("rrf-scenario", 1, "what a scenario found"),
+        _Format("rrf-policy", 1, "how to run a data set, and every test that proves it (docs/promises.md)"),
+        _Format("rrf-policy-run", 1, "what a policy delivered, with the sentence that may be said about it"),
+        _Format("rrf-measurement", 1, "what labels say about answers, relations, repeats and judges"),
+        _Format("rrf-audit", 1, "delivered items drawn and checked: a bound on the wrong ones (docs/promises.md)"),
     )
 }
 
@@ -113,7 +113,7 @@ DEEPEST = 100
 """Lists and tables within each other; nothing that is written here comes near."""
 
 
-def loads(text: str, *, parse_float: Callable[[str], Any] | None = None) -> Any:
+def _loads(text: str, *, parse_float: Callable[[str], Any] | None = None) -> Any:
     """The value in a text; ValueError says what is not JSON.
 
     `parse_float` reads numbers with a point, float by default.
@@ -143,7 +143,7 @@ def loads_each(texts: Sequence[str], *, parse_float: Callable[[str], Any] | None
     found: list[Any] = []
     for text in texts:
         try:
-            found.append(loads(text, parse_float=parse_float))
+            found.append(_loads(text, parse_float=parse_float))
         except ValueError as error:
             found.append(error)
     return found
@@ -154,7 +154,7 @@ def value_in(text: str, where: str = "", *, instead: str = "") -> Any:
     instead of NaN and infinities.
     """
     try:
-        return loads(text)
+        return _loads(text)
     except ValueError as error:
         hint = instead if str(error).endswith("is not JSON") else ""
         raise InputError(f"{where + ': ' if where else ''}not valid JSON: {error}{hint}") from None
@@ -188,7 +188,7 @@ def read(path: str | os.PathLike[str], *, what: str = "document") -> Any:
     try:
         if path.stat().st_size > LARGEST:
             raise InputError(f"{path}: larger than {LARGEST >> 20} MiB; not a {what}")
-        return loads(path.read_text(encoding="utf-8"))
+        return _loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
@@ -243,14 +243,14 @@ def reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error).lower()
 
 
-def dumps(document: Any) -> str:
+def _dumps(document: Any) -> str:
     """Full precision, two spaces, a newline at the end; ValueError for NaN and infinities."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write(path: str | os.PathLike[str], document: Any) -> None:
     """Write a document whole or not at all."""
-    write_text(path, dumps(document))
+    write_text(path, _dumps(document))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

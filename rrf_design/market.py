@@ -42,7 +42,7 @@ def declared(entry: Node | Relation | Anchor) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class _Group:
     """Items under one rule (bounds on how many) or one tier (prices by how many)."""
 
     name: str
@@ -111,7 +111,7 @@ class Market:
     def _members(self, blocks: tuple[str, ...]) -> NDArray[np.int64]:
         return np.array(sorted({self.index[name] for name in blocks}), dtype=np.int64)
 
-    def _rules(self, problem: Problem) -> list[Group]:
+    def _rules(self, problem: Problem) -> list[_Group]:
         result = []
         for rule in problem.rules:
             least, most, members = rule.at_least or 0, rule.at_most, self._members(rule.blocks)
@@ -119,10 +119,10 @@ class Market:
                 raise InputError(f"rule {rule.id!r}: at_least = {least} is more than at_most = {most}")
             if least > len(members):
                 raise InputError(f"rule {rule.id!r}: at_least = {least}, but it names only {len(members)} blocks")
-            result.append(Group(rule.id, members, least, most))
+            result.append(_Group(rule.id, members, least, most))
         return result
 
-    def _tiers(self, problem: Problem) -> list[Group]:
+    def _tiers(self, problem: Problem) -> list[_Group]:
         owner: dict[int, str] = {}
         result = []
         for tier in problem.tiers:
@@ -134,7 +134,7 @@ class Market:
                         " one price"
                     )
                 owner[int(i)] = tier.id
-            result.append(Group(tier.id, members, prices=tuple(exact(p) for p in tier.prices)))
+            result.append(_Group(tier.id, members, prices=tuple(exact(p) for p in tier.prices)))
         return result
 
     def _needs(self, problem: Problem) -> tuple[tuple[int, ...], ...]:

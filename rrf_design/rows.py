@@ -49,7 +49,7 @@ LARGEST_ENTRY = 1e150
 """Of rows, answers and deviations: squares of larger numbers overflow."""
 
 
-class Entries(NamedTuple):
+class _Entries(NamedTuple):
     """Entries of a matrix of `height` rows as coordinates; repeated places are to be added."""
 
     height: int
@@ -58,7 +58,7 @@ class Entries(NamedTuple):
     values: list[float]
 
 
-def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> Entries:
+def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> _Entries:
     """The bare rows of a block, where node i has columns[i]; ValueError when the shapes don't
     fit.
     """
@@ -70,25 +70,25 @@ def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> Ent
         own = list(range(height))
         rows, places, values = block.transport.entries(tail_dim=len(tail), head_dim=height)
         taken = [tail[place] for place in places]
-        return Entries(height, rows + own, [*taken, *head], [-value for value in values] + [1.0] * height)
+        return _Entries(height, rows + own, [*taken, *head], [-value for value in values] + [1.0] * height)
     over = [column for name in block.nodes for column in columns[name]]
     if block.rows is None:
-        return Entries(len(over), list(range(len(over))), over, [1.0] * len(over))
+        return _Entries(len(over), list(range(len(over))), over, [1.0] * len(over))
     for numbers in block.rows:
         if len(numbers) != len(over):
             what = "the node has" if len(block.nodes) == 1 else "the nodes together have"
             raise ValueError(f"rows have length {len(numbers)}, but {what} dimension {len(over)}")
     height = len(block.rows)
     rows_of = [row for row in range(height) for _ in over]
-    return Entries(height, rows_of, over * height, [value for numbers in block.rows for value in numbers])
+    return _Entries(height, rows_of, over * height, [value for numbers in block.rows for value in numbers])
 
 
-def _several(block: Relation, columns: Mapping[str, range]) -> Entries:
+def _several(block: Relation, columns: Mapping[str, range]) -> _Entries:
     """The rows of a relation among several nodes: declared as they are, or of a sum or difference,
     head minus parts.
     """
     if block.rows is not None:
-        found = Entries(len(next(iter(block.rows.values()))), [], [], [])
+        found = _Entries(len(next(iter(block.rows.values()))), [], [], [])
         for name, part in block.rows.items():
             if len(part[0]) != len(columns[name]):
                 raise ValueError(
@@ -101,7 +101,7 @@ def _several(block: Relation, columns: Mapping[str, range]) -> Entries:
         return found
     head = columns[block.head or ""]
     height = len(head)
-    found = Entries(height, list(range(height)), list(head), [1.0] * height)
+    found = _Entries(height, list(range(height)), list(head), [1.0] * height)
     for place, name in enumerate(block.parts):
         part_columns = columns[name]
         if height > 1 and len(part_columns) != height:
@@ -172,7 +172,7 @@ def _row_whitener(problem: Problem, block: Relation | Anchor, rows: int) -> floa
     if block.covariance is None:
         return 1.0
     covariance = _checked_covariance(block.covariance, rows=rows, where=block.title)
-    return whitening(covariance, tau=problem.shrinkage, floor=problem.variance_floor, where=block.title)
+    return _whitening(covariance, tau=problem.shrinkage, floor=problem.variance_floor, where=block.title)
 
 
 def applied(factor: float | Array, rows: Array) -> Array:
@@ -237,7 +237,7 @@ class SharingGroup:
     def raised(self, held: NDArray[np.bool_]) -> Array:
         """(designs,): c of the members that are held, of (designs, members) masks."""
         if self.covariance is None:
-            table = np.array([1.0, *(correlated(m, self.correlation) for m in range(1, len(self.members) + 1))])
+            table = np.array([1.0, *(_correlated(m, self.correlation) for m in range(1, len(self.members) + 1))])
             return np.asarray(table[held.sum(axis=1)])
         patterns, which = np.unique(held, axis=0, return_inverse=True)
         return np.array([self.covariance.largest(pattern) for pattern in patterns])[which.ravel()]
@@ -430,7 +430,7 @@ def block_height(problem: Problem, block: Relation | Anchor) -> int:
         raise InputError(f"{block.title}: {error}") from None
 
 
-def symmetric(matrix: tuple[tuple[float, ...], ...], dim: int, where: str) -> Array:
+def _symmetric(matrix: tuple[tuple[float, ...], ...], dim: int, where: str) -> Array:
     """A declared symmetric matrix of this size; InputError when it is not one."""
     if len(matrix) != dim or any(len(row) != dim for row in matrix):
         raise InputError(f"{where} must be {dim}×{dim}")
@@ -445,7 +445,7 @@ def spd_factor(metric: float | tuple[tuple[float, ...], ...], dim: int, where: s
     if isinstance(metric, float):
         return np.eye(dim) * sqrt(metric)
     try:
-        return np.asarray(np.linalg.cholesky(symmetric(metric, dim, where)), dtype=np.float64)
+        return np.asarray(np.linalg.cholesky(_symmetric(metric, dim, where)), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise InputError(f"{where} is not positive definite") from None
 
@@ -474,7 +474,7 @@ def _checked_covariance(covariance: object, *, rows: int, where: str) -> Array:
     return np.asarray(matrix)
 
 
-def shrunk(covariance: Array, tau: float) -> Array:
+def _shrunk(covariance: Array, tau: float) -> Array:
     """(1 − τ)Σ + τ·tr(Σ)/m·I."""
     if not 0.0 <= tau <= 1.0:
         raise InputError(f"shrinkage must lie between 0 and 1, not {tau!r}")
@@ -483,12 +483,12 @@ def shrunk(covariance: Array, tau: float) -> Array:
     return np.asarray((1.0 - tau) * covariance + tau * average * np.eye(order))
 
 
-def whitening(covariance: Array, *, tau: float = 0.0, floor: float = 0.0, where: str) -> Array:
+def _whitening(covariance: Array, *, tau: float = 0.0, floor: float = 0.0, where: str) -> Array:
     """(m, m): what rows with this noise are multiplied with, after shrinkage and floor; exact
     directions are kept, and heavy.
     """
     smallest = _rounding(covariance)
-    variances, vectors = np.linalg.eigh(shrunk(covariance, tau))
+    variances, vectors = np.linalg.eigh(_shrunk(covariance, tau))
     variances = np.maximum(variances, floor)
     noisy = variances > smallest
     if not noisy.any():
@@ -500,7 +500,7 @@ def whitening(covariance: Array, *, tau: float = 0.0, floor: float = 0.0, where:
     return np.asarray((vectors * weights) @ vectors.T)
 
 
-def correlated(members: int, correlation: float) -> float:
+def _correlated(members: int, correlation: float) -> float:
     """1 + (m − 1)ρ: c of m blocks of which no two are correlated more than ρ."""
     exactly = 1 + (members - 1) * Fraction(correlation)
     return nextafter(float(exactly), inf) if float(exactly) < exactly else float(exactly)

@@ -23,7 +23,7 @@ _SUPPLIES: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class _Supply:
     """What all pieces of work need: small to send on a cluster, because the value is there
     already.
     """
@@ -37,18 +37,18 @@ class Supply:
 
 
 @contextlib.contextmanager
-def _supplied(value: Any) -> Iterator[Supply]:
+def _supplied(value: Any) -> Iterator[_Supply]:
     """Send a value to every worker of the cluster, once; without a cluster it travels with the
     work.
     """
     name = uuid.uuid4().hex
     client = active_client()
     if client is None:
-        yield Supply(name, value)
+        yield _Supply(name, value)
         return
     _register(client, _plugin(name, value), name)
     try:
-        yield Supply(name)
+        yield _Supply(name)
     finally:
         with contextlib.suppress(Exception):  # a cluster that has gone keeps nothing
             client.unregister_worker_plugin(name)
@@ -74,20 +74,20 @@ def _plugin(name: str, value: Any) -> Any:
 
     class Keeper(WorkerPlugin):  # type: ignore[misc, unused-ignore]
         def setup(self, worker: Any) -> None:
-            keep(name, value)
+            _keep(name, value)
 
         def teardown(self, worker: Any) -> None:
-            forget(name)
+            _forget(name)
 
     return Keeper()
 
 
-def keep(name: str, value: Any) -> None:
+def _keep(name: str, value: Any) -> None:
     """In the process that is to have it: here it is."""
     _SUPPLIES[name] = value
 
 
-def forget(name: str) -> None:
+def _forget(name: str) -> None:
     """Nobody needs it any more."""
     _SUPPLIES.pop(name, None)
 
@@ -136,7 +136,7 @@ _ENGINES: dict[str, Any] = {}
 """The latest engine of this process, by the name of what it was made from."""
 
 
-def _elsewhere(supply: Supply, chunk: Any) -> Any:
+def _elsewhere(supply: _Supply, chunk: Any) -> Any:
     if supply.name not in _ENGINES:
         _ENGINES.clear()
         build, settings = supply.get()

@@ -23,7 +23,7 @@ KINDS = ((1, False), (1, True), (2, False), (2, True))
 """Dimension of the nodes, and whether the field is sparse."""
 
 
-def small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
+def _small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
     """A matrix of this kind with its groups: random rows, or a ring with an anchor at every third
     node.
     """
@@ -35,9 +35,9 @@ def small_field(dim: int, thin: bool) -> tuple[Any, list[int]]:
     return sparse.csr_array(sparse.kron(sparse.vstack([ring, anchors]), np.eye(dim))), [dim] * nodes
 
 
-def ask_everything(dim: int, thin: bool) -> None:
+def _ask_everything(dim: int, thin: bool) -> None:
     """Ask every kind of question of a small field."""
-    matrix, groups = small_field(dim, thin)
+    matrix, groups = _small_field(dim, thin)
     for k in (1, 2, 3):
         margin(matrix, groups, k=k)
     margin(matrix, groups, k=4, method="completion")
@@ -106,7 +106,7 @@ def main(n_jobs: int = 2) -> None:
 def _warm_all(dim: int) -> None:
     with all_compiled():
         for thin in (thin for each, thin in KINDS if each == dim):
-            ask_everything(dim, thin)
+            _ask_everything(dim, thin)
 
 
 if __name__ == "__main__":

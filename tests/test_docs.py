@@ -92,15 +92,15 @@ def run(command: str) -> str:
     """Standard output of one of our own commands; a call that the documentation gets wrong fails
     here.
     """
-    from rrf_design.cli.output import console
+    from rrf_design.cli.output import _console
 
     program, *arguments = shlex.split(command, comments=True)
     assert program == "rrf-design", f"only rrf-design can be shown: {command}"
     printed, messages = io.StringIO(), io.StringIO()
-    console.cache_clear()
+    _console.cache_clear()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(messages), pytest.raises(SystemExit) as ended:
         main(arguments)
-    console.cache_clear()
+    _console.cache_clear()
     assert ended.value.code in (0, 1, None), f"{command}: {messages.getvalue()}"
     run.last = printed.getvalue()  # type: ignore[attr-defined]
     return printed.getvalue()

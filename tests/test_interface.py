@@ -125,9 +125,9 @@ def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     Path("model.json").write_text(json.dumps({"rules": rules}), encoding="utf-8")
 
     def run(*arguments: str) -> Ran:
-        from rrf_design.cli.output import console
+        from rrf_design.cli.output import _console
 
-        console.cache_clear()  # a console holds on to the stream it was made with
+        _console.cache_clear()  # a console holds on to the stream it was made with
         with pytest.raises(SystemExit) as caught:
             main(list(arguments))
         told = capsys.readouterr()

@@ -248,7 +248,7 @@ class Journal:
         if after:
             rows = self._rows(run, after - 1)
             if not rows or rows[0].seq != after - 1:
-                raise damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
+                raise _damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
             mark, rows = _without_link(str(rows[0].body))[1], rows[1:]
         else:
             self._sound(run)
@@ -261,12 +261,12 @@ class Journal:
                 cells = [body if name == "body" else getattr(row, name) for name in _LINKED]
                 mark = _link(mark, *cells)
                 if said != mark or row.seq != number:
-                    raise damaged(where, "its row is not the one that was written", self.shown)
+                    raise _damaged(where, "its row is not the one that was written", self.shown)
             try:
                 purchase = None if row.purchase is None else from_column(row.purchase)
                 events.append(Event(Kind(row.kind), json.loads(body), purchase, row.attempt, row.at))
             except (TypeError, ValueError, AttributeError, RecursionError):
-                raise damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
+                raise _damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
         self._tails[run] = after + len(rows), mark
         return tuple(events)
 
@@ -286,7 +286,7 @@ class Journal:
                 apply(event)
             except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
                 reason = f"it does not follow from those before it ({type(fault).__name__})"
-                raise damaged(f"run {run}, event {number}", reason, self.shown) from None
+                raise _damaged(f"run {run}, event {number}", reason, self.shown) from None
 
     def _sound(self, run: str) -> None:
         """SQLite: a damaged index hides rows, and a run without its last rows would buy them again;
@@ -298,7 +298,7 @@ class Journal:
             found = self._connection.exec_driver_sql("pragma integrity_check(1)").scalar()
             self._connection.rollback()
         if found != "ok":
-            raise damaged(f"run {run}", "the file of its journal is broken", self.shown)
+            raise _damaged(f"run {run}", "the file of its journal is broken", self.shown)
         self._checked = True
 
     def length(self, run: str) -> int:
@@ -325,11 +325,11 @@ class Journal:
             raise InputError(f"run {run}: its format {row.format} is newer than this program, which reads {FORMAT}")
         text, mark = _without_link(str(row.header))
         if mark != (_link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
-            raise damaged(f"run {run}", "its header is not the one that was written", self.shown)
+            raise _damaged(f"run {run}", "its header is not the one that was written", self.shown)
         try:
             header = dict(json.loads(text))
         except (TypeError, ValueError, RecursionError):
-            raise damaged(f"run {run}", "its header can't be read", self.shown) from None
+            raise _damaged(f"run {run}", "its header can't be read", self.shown) from None
         return header | {"run": run, "created": row.created, "format_version": row.format}, mark
 
     def problems(self, run: str) -> dict[str, dict[str, Any]]:
@@ -338,11 +338,11 @@ class Journal:
         with self._errors("read"), self._connection.begin():
             rows = self._connection.execute(query).all()
         if stored is not None and stored != _texts_digest((str(row.item), str(row.document)) for row in rows):
-            raise damaged(f"run {run}", "its problems are not those that were written", self.shown)
+            raise _damaged(f"run {run}", "its problems are not those that were written", self.shown)
         try:
             return {from_column(row.item): json.loads(row.document) for row in rows}
         except (TypeError, ValueError, AttributeError, RecursionError):
-            raise damaged(f"run {run}", "its problems can't be read", self.shown) from None
+            raise _damaged(f"run {run}", "its problems can't be read", self.shown) from None
 
     def find(self, given: str) -> str:
         """The run that a name, the beginning of one, or "last" means."""
@@ -505,7 +505,7 @@ def _texts_digest(rows: Iterable[Sequence[str]]) -> str:
     return mark
 
 
-def damaged(what: str, reason: str, shown: str) -> Refused:
+def _damaged(what: str, reason: str, shown: str) -> Refused:
     return Refused(
         f"{what}: {reason}; the journal was changed or is damaged, and nothing of the run is believed; restore {shown}"
         " from a copy"

@@ -154,9 +154,9 @@ def header_of(
     content = {
         "name": title or (names[0] if len(names) == 1 else f"{len(names)} items"),
         "program": __version__,
-        "revision": revision(),
+        "revision": _revision(),
         "python": platform.python_version(),
-        "packages": versions(),
+        "packages": _versions(),
         "seed": seed,
         "settings": settings.document(),
         "digests": {item: files.digest(problem) for item, problem in problems.items()},
@@ -182,7 +182,7 @@ def _plain(value: Any) -> bool:
 
 
 @cache
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     found = {}
     for name in _PACKAGES:
         try:
@@ -193,7 +193,7 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def revision() -> str:
+def _revision() -> str:
     """The commit of a checkout; empty for an installed package."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():

@@ -54,7 +54,7 @@ def open_engine(address: str, path: Path | None, shown: str, *, read_only: bool 
     sqlite = address.startswith("sqlite")
     if sqlite and read_only and path is not None:
         file = path
-        return sqlalchemy.create_engine("sqlite://", creator=lambda: reader(file), poolclass=sqlalchemy.NullPool)
+        return sqlalchemy.create_engine("sqlite://", creator=lambda: _reader(file), poolclass=sqlalchemy.NullPool)
     try:
         # A busy database is waited for; ten seconds is longer than any of our transactions.
         options: dict[str, Any] = {"connect_args": {"timeout": 10}} if sqlite else {"pool_pre_ping": True}
@@ -68,7 +68,7 @@ def open_engine(address: str, path: Path | None, shown: str, *, read_only: bool 
     return engine.execution_options(postgresql_readonly=True) if read_only and not sqlite else engine
 
 
-def reader(path: Path) -> Any:
+def _reader(path: Path) -> Any:
     """A connection to an SQLite file that can't write.
 
     Without a log beside the file nobody writes to it at this moment, and then it is read as it
@@ -91,7 +91,7 @@ def has_table(path: Path, name: str) -> bool:
         with path.open("rb") as stream:
             if stream.read(15) != b"SQLite format 3":
                 return False
-        with contextlib.closing(reader(path)) as database:
+        with contextlib.closing(_reader(path)) as database:
             found = database.execute("select 1 from sqlite_master where type = 'table' and name = ?", (name,))
             return found.fetchone() is not None
     except (OSError, sqlite3.Error):

@@ -181,7 +181,7 @@ PILOT: Spec = {
 """`pilot`, which only certificates have that a pilot speaks for."""
 
 
-def canonical(document: dict[str, Any]) -> bytes:
+def _canonical(document: dict[str, Any]) -> bytes:
     """The one form that is hashed: keys sorted, no spaces, ASCII, shortest round-trip numbers."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.encode()
@@ -189,7 +189,7 @@ def canonical(document: dict[str, Any]) -> bytes:
 
 def content_digest(document: dict[str, Any]) -> str:
     """SHA-256 of everything but the digest itself."""
-    return hashlib.sha256(canonical({key: value for key, value in document.items() if key != "digest"})).hexdigest()
+    return hashlib.sha256(_canonical({key: value for key, value in document.items() if key != "digest"})).hexdigest()
 
 
 def parse(text: str) -> dict[str, Any]:

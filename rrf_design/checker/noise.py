@@ -150,7 +150,7 @@ class AnswerNoise:
     confidence: float
 
 
-def scattered(squares: arb, norm2: arb, confidence: float) -> arb:
+def _scattered(squares: arb, norm2: arb, confidence: float) -> arb:
     """‖A‖_F + ‖A‖·√(2t), t = log 2/(1 − confidence): the length of An, n standard normal, is below
     that in all but half of 1 − confidence.
 
@@ -186,8 +186,8 @@ def covers_answers(claim: AnswerNoise, columns: Callable[[str], Any], delivered:
                     rows[row] = rows.get(row, fmpq(0)) + entry
                 tallest = max(tallest, height)
         norm2 = min(total, tallest * max(rows.values(), default=fmpq(0)))  # ‖A‖² ≤ ‖A‖₁‖A‖_∞
-        image = scattered(arb(total), arb(norm2), claim.confidence)
-        alone = scattered(arb(own), arb(widest), claim.confidence)
+        image = _scattered(arb(total), arb(norm2), claim.confidence)
+        alone = _scattered(arb(own), arb(widest), claim.confidence)
         return bool(arb(rational(claim.image)) >= image and arb(rational(claim.own)) >= alone)
 
 

@@ -84,7 +84,7 @@ DEEPEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ProvenPolicy:
+class _ProvenPolicy:
     """What a policy's document proves: at most `risk` wrong, and the sentence that says of what."""
 
     policy: str
@@ -97,7 +97,7 @@ class ProvenPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class ProvenAudit:
+class _ProvenAudit:
     """What an audit proves: at most `bound` of `population` items are wrong."""
 
     population: int
@@ -109,7 +109,7 @@ class ProvenAudit:
 
 
 @total
-def prove_policy(document: Any) -> ProvenPolicy:
+def prove_policy(document: Any) -> _ProvenPolicy:
     """Make a policy again from its inputs: draw, counts, tests, choice, bounds and sentence.
 
     `Refused` where the document says anything else, and for what is no policy.
@@ -117,7 +117,7 @@ def prove_policy(document: Any) -> ProvenPolicy:
     version = _version(document, POLICY)
     whole = _compared(document, _policy(document), version)
     everything = whole["policy"] == CHECK_EVERYTHING
-    return ProvenPolicy(
+    return _ProvenPolicy(
         whole["policy"],
         0.0 if everything else float(whole["risk"]),
         len(whole["policies"]),
@@ -128,7 +128,7 @@ def prove_policy(document: Any) -> ProvenPolicy:
 
 
 @total
-def prove_audit(document: Any) -> ProvenAudit:
+def prove_audit(document: Any) -> _ProvenAudit:
     """Make an audit again from its seed and labels: draw, bound and sentence.
 
     `Refused` where the certificate says anything else, and for what is none.
@@ -137,7 +137,7 @@ def prove_audit(document: Any) -> ProvenAudit:
     made = _audit(document)
     whole = _compared(document, made, version)
     bound = made["bound"].value
-    return ProvenAudit(
+    return _ProvenAudit(
         made["population"], made["drawn"], made["wrong"], bound, Fraction(str(whole["confidence"])), whole
     )
 

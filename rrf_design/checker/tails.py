@@ -134,7 +134,7 @@ def refutes(items: int, wrong: int, rate: Fraction, level: Fraction) -> bool:
 
 
 @lru_cache(maxsize=100_000)
-def hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> _CountTail:
+def _hypergeometric(size: int, wrong: int, drawn: int, seen: int) -> _CountTail:
     """P(at most `seen` of `drawn` are wrong), drawn without replacement from `size` items of which
     `wrong` are. What leaves no room for the right ones seen is impossible.
     """
@@ -272,11 +272,11 @@ def _known(rate: Fraction, scope: PromiseScope, size: int, drawn: int, seen: int
     first = steady = int(rate * size) + 1
     if scope.statement == "rest":
         first, steady = int(rate * (size - drawn)) + 1, int(rate * (size - _most_drawn(scope, size))) + 1
-    gate = hypergeometric(size, steady + scope.depth, drawn, seen)
+    gate = _hypergeometric(size, steady + scope.depth, drawn, seen)
     if scope.statement == "policy":
         return gate, gate
     claimable = seen >= scope.depth + max(0, steady - first)
-    return hypergeometric(size, first + seen, drawn, seen) if claimable else CERTAIN, gate
+    return _hypergeometric(size, first + seen, drawn, seen) if claimable else CERTAIN, gate
 
 
 def _most_drawn(scope: PromiseScope, size: int) -> int:
@@ -339,7 +339,9 @@ def _worst(
     ]
     if not near:
         return IMPOSSIBLE
-    return _CountTail(best, lambda level: all(hypergeometric(n, k, drawn, seen).at_most(level) for n, k in near), error)
+    return _CountTail(
+        best, lambda level: all(_hypergeometric(n, many, drawn, seen).at_most(level) for n, many in near), error
+    )
 
 
 def _tails(size: Counts, wrong: Counts, drawn: int, seen: int) -> Floats:

@@ -34,7 +34,7 @@ PROMISES = ("rrf-policy", "rrf-audit", "rrf-delivered")
 
 
 @runtime_checkable
-class Promised(Protocol):
+class _Promised(Protocol):
     """What holds a document that can be proved again."""
 
     @property
@@ -81,7 +81,7 @@ class Verification:
 
 
 def verify(
-    certificate: str | os.PathLike[str] | Documented | Promised,
+    certificate: str | os.PathLike[str] | Documented | _Promised,
     *,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -119,7 +119,7 @@ def verify(
     limit = TIME_LIMIT if time_limit is None else time_limit
     try:
         with np.errstate(all="ignore"):  # what overflows fails a test; it is no news
-            if isinstance(certificate, Promised):
+            if isinstance(certificate, _Promised):
                 attached = certificate if isinstance(certificate, Documented) else None
                 document, folder = certificate.document, None
             else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Folder = Annotated[str | None, typer.Option("--cache", help="Folder of the kept answers; default: your cache folder.")]
 
 
-def list_answers(folder: Folder = None, *, printer: Printer) -> None:
+def _list_answers(folder: Folder = None, *, printer: Printer) -> None:
     """How many answers of each model are kept.
 
     Example: rrf-design cache list
@@ -40,7 +40,7 @@ def list_answers(folder: Folder = None, *, printer: Printer) -> None:
     printer.result({"folder": str(place), "models": [asdict(entry) for entry in found]}, describe)
 
 
-def clear(
+def _clear(
     model: Annotated[str | None, typer.Option("--model", help="Only the answers of this model.")] = None,
     folder: Folder = None,
     *,
@@ -74,5 +74,5 @@ def _day(at: float) -> str:
 group = typer.Typer(
     no_args_is_help=True, help="Answers kept across runs: list them, or forget them.", rich_markup_mode=None
 )
-group.command("list")(flattened(list_answers))
-group.command("clear")(flattened(clear))
+group.command("list")(flattened(_list_answers))
+group.command("clear")(flattened(_clear))

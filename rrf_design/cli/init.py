@@ -137,7 +137,7 @@ def _start(situation: str, out: Path | None, *, force: bool, printer: Printer) -
         return
     file = out or Path("problem.toml")
     _refuse_existing([file], force=force)
-    write_text(file, template(situation).replace(" FILE ", f" {file} "))
+    write_text(file, _template(situation).replace(" FILE ", f" {file} "))
     if printer.as_json:
         print_json({"file": str(file), "situation": situation})
     printer.news(f"Wrote {file}: {KNOWN[situation]}. Read it, then try: rrf-design explain {file}")
@@ -217,7 +217,7 @@ def _refuse_existing(files: list[Path], *, force: bool) -> None:
             raise InputError(f"{file}: is there already; choose another name with --out, or overwrite it with --force")
 
 
-def template(situation: str) -> str:
+def _template(situation: str) -> str:
     """The text of a problem template."""
     return resources("rrf_design").joinpath("templates", f"{situation}.toml").read_text(encoding="utf-8")
 

@@ -82,7 +82,7 @@ class Live:
         of_model = {"base_url": self.base_url, "slots": self.slots}
 
         def consent(spending: Spending, said: bool) -> bool:
-            return agreed(spending, said=said or self.yes or self.budget is not None, quiet=printer.quiet)
+            return _agreed(spending, said=said or self.yes or self.budget is not None, quiet=printer.quiet)
 
         try:
             yield {
@@ -134,7 +134,7 @@ class Live:
                 )
 
 
-def agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
+def _agreed(spending: Spending, *, said: bool, quiet: bool) -> bool:
     """Whether a run may begin: it costs nothing, a limit was set, or the user says so now, at a
     terminal.
     """

@@ -32,7 +32,7 @@ NUMERICAL_ZERO = 1e-9
 
 
 @cache
-def console(*, stderr: bool = False) -> Console:
+def _console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
@@ -55,20 +55,20 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
         result.add_column(column, justify="right" if index in right else "left")
     for row in rows:
         result.add_row(*(Text(showable(cell)) for cell in row))
-    console().print(result)
+    _console().print(result)
 
 
 def say(text: str) -> None:
     """A line for people on standard output; never taken for markup."""
-    console().print(showable(text), markup=False)
+    _console().print(showable(text), markup=False)
 
 
 def note(text: str) -> None:
     """A message on standard error."""
-    console(stderr=True).print(showable(text), markup=False, style="dim")
+    _console(stderr=True).print(showable(text), markup=False, style="dim")
 
 
-class Progress:
+class _Progress:
     """A bar on standard error: how far, how long still, and the bounds so far, which are also told
     when interrupted.
 
@@ -105,14 +105,14 @@ class Progress:
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = None) -> Iterator[Progress]:
+def progress_bar(what: str, *, quiet: bool = False, time_limit: float | None = None) -> Iterator[_Progress]:
     """A `Progress` for one long solve; nothing is shown when quiet or not on a terminal.
 
     The first use on a machine compiles kernels, and says so.
     """
     if not quiet:
         tell_compiling()
-    progress = Progress(what, time_limit=time_limit, shown=not quiet and sys.stderr.isatty())
+    progress = _Progress(what, time_limit=time_limit, shown=not quiet and sys.stderr.isatty())
     try:
         with _interrupts():
             yield progress
@@ -160,7 +160,7 @@ def proven_range(lower: float, upper: float) -> str:
     return f"between {floor(lower)} and {ceiling(upper)}"
 
 
-def _progress_words(progress: Progress) -> str:
+def _progress_words(progress: _Progress) -> str:
     if progress.words:
         return f"{progress.what}: {progress.words}"
     if progress.bounds is None:
@@ -186,7 +186,7 @@ def _bar(time_limit: float | None) -> Any:
         TimeElapsedColumn(),
         *([AtMost()] if time_limit else [TextColumn("left:"), TimeRemainingColumn()]),
         TextColumn("{task.fields[bounds]}", markup=False),
-        console=console(stderr=True),
+        console=_console(stderr=True),
         transient=True,
     )
 
@@ -416,7 +416,7 @@ class Printer:
         """What belongs to the answer: beside it for people, on standard error for programs."""
         note(text) if self.as_json else say(text)
 
-    def progress(self, what: str, *, time_limit: float | None = None) -> AbstractContextManager[Progress]:
+    def progress(self, what: str, *, time_limit: float | None = None) -> AbstractContextManager[_Progress]:
         return progress_bar(what, quiet=self.quiet, time_limit=time_limit)
 
     def run_progress(self) -> _RunProgress | _RunEvents | None:

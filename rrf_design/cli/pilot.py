@@ -231,7 +231,7 @@ def _describe_pilot(document: dict[str, Any], *, budget: float | None = None, qu
     if document["ladder"] is not None:
         say(f"Policy: {document['policy']} ({document['because']})")
     say(_in_figures(document))
-    for words in expected(document, budget):
+    for words in _expected(document, budget):
         say(words)
     if quiet:
         return
@@ -265,7 +265,7 @@ def _in_figures(document: dict[str, Any]) -> str:
     )
 
 
-def expected(document: dict[str, Any], budget: float | None) -> list[str]:
+def _expected(document: dict[str, Any], budget: float | None) -> list[str]:
     """What the rest of the table would come to, if it is like the pilot; against checking it all.
 
     Nothing where nobody could: the price of what is withheld is not paid.

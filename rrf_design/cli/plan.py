@@ -124,7 +124,7 @@ def plan_verb(
     if output is not None:
         write_plan(result, output)
         printer.note(f"written to {output}")
-    printer.result(lambda: to_document(result), lambda: describe(result, explain=explain))
+    printer.result(lambda: to_document(result), lambda: _describe(result, explain=explain))
     return 0 if result.met else 1
 
 
@@ -159,11 +159,11 @@ def _describe_items(result: DatasetPlan) -> None:
     table("", ["items", "buy", "cost of each", "γ then"], rows, right=[0, 2, 3])
 
 
-def describe(result: Plan, *, explain: bool) -> None:
+def _describe(result: Plan, *, explain: bool) -> None:
     """A plan for people: what to buy first, why, what it does to the margin, and how far from the
     best it is.
     """
-    say(f"{result.problem}: {headline(result)}")
+    say(f"{result.problem}: {_headline(result)}")
     rows = []
     for number, step in enumerate(result.trajectory, start=1):
         bought = step.block + (f" (asks {', '.join(step.opened)})" if step.opened else "")
@@ -187,7 +187,7 @@ def describe(result: Plan, *, explain: bool) -> None:
         say(f"Note: {text}.")
 
 
-def headline(result: Plan) -> str:
+def _headline(result: Plan) -> str:
     """The answer, how sure it is, what was maximised, and who found it."""
     objective = str(result.objective)
     value = f"{SYMBOLS[objective]}_{result.k} = {result.value:.6g}"

@@ -159,7 +159,7 @@ def follow(
             now = length()
             if now != seen:
                 seen, source = now, load()
-                if finished(source):
+                if _finished(source):
                     write_text(out, render(source))
                     return True
                 people = 0 if _going_on(source) else int(source.data["open_reviews"])
@@ -178,10 +178,10 @@ def follow(
         pass
     source = load()
     write_text(out, render(source))
-    return finished(source)
+    return _finished(source)
 
 
-def finished(source: PageSource) -> bool:
+def _finished(source: PageSource) -> bool:
     """Nothing more is to come: the run has ended, and no person is waited for."""
     return not _going_on(source) and not source.data["open_reviews"]
 

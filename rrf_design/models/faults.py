@@ -35,10 +35,10 @@ def refused(status: int, headers: Mapping[str, str], detail: str, call: Mapping[
     if status == 408:
         return Attempt(Outcome.TIMEOUT, "", None, call, kept, detail)
     if status == 429:
-        wait = later(headers) or quiet(headers)
+        wait = _later(headers) or quiet(headers)
         return Attempt(Outcome.RATE_LIMITED, "", Usage(calls=1), call, kept, detail, wait)
     if status >= 500:
-        wait = later(headers)
+        wait = _later(headers)
         return Attempt(Outcome.UNREACHABLE, "", Usage(calls=1), call, kept, detail, wait)
     return Attempt(Outcome.FAILED, "", Usage(calls=1), call, kept, detail)
 
@@ -217,22 +217,22 @@ def _cleaned(value: Any, secrets: Collection[str]) -> Any:
     return [_cleaned(entry, secrets) for entry in value] if isinstance(value, list) else value
 
 
-def seconds(header: str | None) -> float | None:
+def _seconds(header: str | None) -> float | None:
     try:
         return max(0.0, float(header)) if header else None
     except ValueError:
         return None
 
 
-def later(headers: Mapping[str, str]) -> float | None:
+def _later(headers: Mapping[str, str]) -> float | None:
     """Seconds after which the server wants to be asked again: a number, or the date that HTTP
     allows too.
     """
     given = headers.get("retry-after")
-    milliseconds = seconds(headers.get("retry-after-ms"))
+    milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000.0
-    found = seconds(given)
+    found = _seconds(given)
     if found is not None or not given:
         return found
     try:
@@ -269,7 +269,7 @@ def _duration(text: str | None) -> float | None:
     """Seconds of "6m0.5s", "20ms" or "3"."""
     if not text:
         return None
-    if (plain := seconds(text)) is not None:
+    if (plain := _seconds(text)) is not None:
         return plain
     if not re.fullmatch(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", text):
         return None

@@ -103,7 +103,7 @@ class OpenAIModel(ServedModel):
         self._schemas = Schemas()
         self._extra = dict(extra or {})
         self._url, self._timeout, self._key = url, timeout, key or "none"
-        self.asynchronous = reaches(url)
+        self.asynchronous = _reaches(url)
         self._wires: dict[asyncio.AbstractEventLoop, _Wire] = {}
         self._secrets = tuple(s for s in (key, urlsplit(url).password) if s)
         # A local server asks for no key, but the client insists on one; this one is nobody's.
@@ -276,14 +276,14 @@ class _Silent(_Broken):
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class _Response:
     status: int
     headers: Mapping[str, str]
     """Names in small letters."""
     body: bytes
 
 
-def reaches(url: str) -> bool:
+def _reaches(url: str) -> bool:
     """Whether a plain connection will do: no proxy in between, no password and no query in the
     address.
     """
@@ -307,7 +307,7 @@ class _Wire:
         self._head = f"POST {parts.path or '/'} HTTP/1.1\r\n{head}content-length: ".encode("latin-1")
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def post(self, body: bytes) -> Response:
+    async def post(self, body: bytes) -> _Response:
         """The server's response. `_Unsent`, `_Broken` or `_Silent` if there is none."""
         sent = seen = keep = False
         try:
@@ -357,7 +357,7 @@ async def _head(reader: asyncio.StreamReader) -> list[str]:
     return (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
 
 
-async def _rest(reader: asyncio.StreamReader, head: list[str]) -> tuple[Response, bool]:
+async def _rest(reader: asyncio.StreamReader, head: list[str]) -> tuple[_Response, bool]:
     """One response whose first head has come, and whether the connection can be used again."""
     while True:
         version, status, *_ = head[0].split(" ", 2)
@@ -377,7 +377,7 @@ async def _rest(reader: asyncio.StreamReader, head: list[str]) -> tuple[Response
         body = await reader.readexactly(_size(headers["content-length"], 10))
     else:
         body, keep = await reader.read(LARGEST), False
-    return Response(int(status), headers, body), keep
+    return _Response(int(status), headers, body), keep
 
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:

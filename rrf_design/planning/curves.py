@@ -133,7 +133,7 @@ def _all_masks(items: int) -> NDArray[np.bool_]:
 
 def _enumerate_designs(evaluator: Evaluator, goal: Order) -> Curve:
     """The curve of a small field from all its admissible designs at once."""
-    masks, units, unit = admissible(evaluator, goal)
+    masks, units, unit = _admissible(evaluator, goal)
     values = _design_values(evaluator, masks)
     order = np.lexsort((-values, units))
     before = np.maximum.accumulate(np.append(-1.0, values[order]))[:-1]
@@ -149,7 +149,7 @@ def _enumerate_designs(evaluator: Evaluator, goal: Order) -> Curve:
     )
 
 
-def admissible(evaluator: Evaluator, goal: Order) -> tuple[NDArray[np.bool_], NDArray[Any], Fraction]:
+def _admissible(evaluator: Evaluator, goal: Order) -> tuple[NDArray[np.bool_], NDArray[Any], Fraction]:
     """Closed designs that obey every rule within the budget, and their costs in a common unit."""
     market = evaluator.market
     masks = _all_masks(len(market.items))
@@ -336,7 +336,7 @@ def _offers(
     market = evaluator.market
     if len(market.items) <= LISTED and evaluator.table is not None:
         everything = float(sum(market.prices, sum((t.price(len(t.items)) for t in market.tiers), Fraction(1))))
-        masks, units, unit = admissible(evaluator, replace(order, budget=everything))
+        masks, units, unit = _admissible(evaluator, replace(order, budget=everything))
         values = _design_values(evaluator, masks)
         found = [_Offer(int(u) * unit, float(v), mask) for u, v, mask in zip(units, values, masks, strict=True)]
         return sorted(found, key=lambda offer: (offer.cost, -offer.gamma)), None, True

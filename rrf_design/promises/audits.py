@@ -238,7 +238,7 @@ def _delta(long: object) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditState:
+class _AuditState:
     """The draws so far, in order; a label is True for wrong, None while it waits for a person."""
 
     table: DeliveredTable
@@ -261,7 +261,7 @@ def draw_audit(
     before: Mapping[str, Any] | None = None,
     confidence: float | None = None,
     asked: Dataset | None = None,
-) -> AuditState:
+) -> _AuditState:
     """Draw so many items, those of an earlier certificate first, and label what gold, exact checks
     or people know. `confidence`: must be that of the earlier one. `asked`: the items as the recipe
     has them, whose parsers read answers and truths that are words.
@@ -284,7 +284,7 @@ def draw_audit(
             _unchanged(table.ids[place], known[number], label)
             label = known[number]
         found.append(label)
-    return AuditState(table, seed, tuple(places), tuple(found))
+    return _AuditState(table, seed, tuple(places), tuple(found))
 
 
 def _label(
@@ -351,7 +351,7 @@ def _earlier(
     return [bool(label) for label in record["labels"]]
 
 
-def audit_document(state: AuditState, *, confidence: float, risk: float | None, truth: str) -> dict[str, Any]:
+def audit_document(state: _AuditState, *, confidence: float, risk: float | None, truth: str) -> dict[str, Any]:
     """The certificate.
 
     Labels are taken in the order of the draw up to the first that still waits: no label can be left

@@ -223,7 +223,7 @@ class DeliverySession:
         self.run = f"deliver-{canonical_digest({**self._fixed, 'budget': self.budget})[:12]}"
         if isinstance(resume, str) and resume != "last" and not self.run.startswith(resume):
             raise InputError(f"--resume {resume}: this recipe, table and risk are {self.run}; name that, or nothing")
-        place = None if record is None else record_path(record, self.run)
+        place = None if record is None else _record_path(record, self.run)
         self._record = None if place is None else Record(place, self.run, resume=bool(resume))
         history = [] if self._record is None else self._record.events
         self._pass = OnePass(
@@ -449,7 +449,7 @@ def _kept(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
-def record_path(place: str | os.PathLike[str], run: str) -> Path:
+def _record_path(place: str | os.PathLike[str], run: str) -> Path:
     """The record of a run: a file, or the one of its name in a folder."""
     path = Path(place)
     return path / f"{run}.jsonl" if path.is_dir() else path

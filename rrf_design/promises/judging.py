@@ -171,7 +171,7 @@ def _sigma(errors: Sequence[tuple[float, ...]], unread: int, confidence: float) 
     """
     coordinates = list(zip(*errors, strict=True))
     each = 1.0 - (1.0 - confidence) / len(coordinates)
-    worst = max((calibrate(own, unread=unread, confidence=each) for own in coordinates), key=lambda one: one.sigma)
+    worst = max((_calibrate(own, unread=unread, confidence=each) for own in coordinates), key=lambda one: one.sigma)
     return {
         "upper": worst.sigma,
         "rms": worst.rms,
@@ -259,7 +259,7 @@ class _VerifierCalibration:
     unread: int
 
 
-def calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> _VerifierCalibration:
+def _calibrate(errors: Sequence[float], *, unread: int = 0, confidence: float = 0.95) -> _VerifierCalibration:
     """Measure a verifier from its errors (verdict minus truth) on items whose truth is known.
 
     The bound treats the errors as centred Gaussians of unknown variance: sum of squares over a

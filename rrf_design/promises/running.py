@@ -46,7 +46,7 @@ class PolicyRun:
     """What became of every item."""
 
     sentence: str
-    totals: RunTotals
+    totals: _RunTotals
     delivery: Delivery
     """A row for each item, in the order of the table."""
     reviews: tuple[tuple[str, str, str], ...]
@@ -344,14 +344,14 @@ def _drawn_to_check(
     return np.asarray(drawn & played.delivered)
 
 
-def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None, check: float) -> RunTotals:
+def _totals(dataset: Dataset, outside: AnswerSheet, played: PlayedPolicy | None, check: float) -> _RunTotals:
     promise = dataset.recipe.promise
     budget = None if promise is None else promise.budget
     everything = check * len(outside)
     if played is None:
-        return RunTotals(0, len(outside), LastStage.PERSON, everything, everything, budget)
+        return _RunTotals(0, len(outside), LastStage.PERSON, everything, everything, budget)
     count = int(played.delivered.sum())
-    return RunTotals(count, len(outside) - count, played.policy.last, float(played.cost.sum()), everything, budget)
+    return _RunTotals(count, len(outside) - count, played.policy.last, float(played.cost.sum()), everything, budget)
 
 
 def _unanswered(outside: AnswerSheet, played: PlayedPolicy) -> None:
@@ -372,7 +372,7 @@ def question_of(row: ItemAnswers) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RunTotals:
+class _RunTotals:
     """What a run under a policy came to, for its sentence."""
 
     delivered: int
@@ -393,7 +393,7 @@ class RunTotals:
         return 0.0 if self.budget is None else max(0.0, self.cost - self.budget)
 
 
-def _run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
+def _run_sentence(document: Mapping[str, Any], totals: _RunTotals) -> str:
     """What may be said about the delivered values, with the denominator that was tested."""
     if document["policy"] == CHECK_EVERYTHING:
         go = "value goes" if totals.to_people == 1 else f"{totals.what} go"
@@ -428,7 +428,7 @@ def _run_sentence(document: Mapping[str, Any], totals: RunTotals) -> str:
     return f"{claim}; {totals.to_people:,}{among} {_gone(totals)}; {paid}.{looks}"
 
 
-def _gone(totals: RunTotals) -> str:
+def _gone(totals: _RunTotals) -> str:
     """What became of the items that no acceptance rule accepted, in words; what is not decided yet
     is not delivered yet.
     """
@@ -440,5 +440,5 @@ def _gone(totals: RunTotals) -> str:
     return f"went to a person{f', who could not tell {totals.untold:,}' if totals.untold else ''}"
 
 
-def _budget(totals: RunTotals) -> str:
+def _budget(totals: _RunTotals) -> str:
     return "" if totals.budget is None else f" of {totals.budget:,.2f}"

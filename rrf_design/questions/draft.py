@@ -137,7 +137,7 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class RecipeDraft:
+class _RecipeDraft:
     """A recipe that runs, and what was assumed in it."""
 
     files: Mapping[str, str]
@@ -158,7 +158,7 @@ def draft_recipe(
     gold: str | None = None,
     model: Model | None = None,
     entry: Mapping[str, Any] | None = None,
-) -> RecipeDraft:
+) -> _RecipeDraft:
     """A recipe that asks one question of every row of a table.
 
     Parameters
@@ -227,7 +227,7 @@ def draft_recipe(
     document["answer"].pop("rewordings", None)  # a file that is not there yet, and of which nothing is reviewed
     items = Dataset(recipe_from_document(document, name="rrf.toml", folder=folder), source)
     told = _told(key, truth, own or shown, columns, count, answer, data)
-    return RecipeDraft(files, (*told, *_told_of_money(entry, asks[0].get("cost"), model, written)), items)
+    return _RecipeDraft(files, (*told, *_told_of_money(entry, asks[0].get("cost"), model, written)), items)
 
 
 def _opened(path: Path) -> tuple[DataTable, dict[str, str], list[_Column], int]:

@@ -49,7 +49,7 @@ def written_out(ask: AskEntry, parts: RecipeFile) -> AskEntry:
         return ask
     base, path = _base(ask, parts)
     try:
-        question = question_of(base, path, parts)
+        question = _question_of(base, path, parts)
         made = transformed(ask.transform, question)
     except InputError as error:
         raise InputError(f"ask {ask.id!r}: {error}") from None
@@ -81,7 +81,7 @@ def _base(ask: AskEntry, parts: RecipeFile) -> tuple[AskEntry, str | None]:
     return base, (path or None) if ask.like not in asks else None
 
 
-def question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Original:
+def _question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Original:
     """A question as transformations see it; of an ask that gives several fields the one that is
     meant.
     """
@@ -110,7 +110,7 @@ def question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Original
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class _Suggestion:
     """A candidate: the entry as it stands in a recipe, the transformation, and the reason."""
 
     entry: dict[str, Any]
@@ -118,7 +118,7 @@ class Suggestion:
     reason: str
 
 
-def suggestions(parts: RecipeFile) -> list[Suggestion]:
+def suggestions(parts: RecipeFile) -> list[_Suggestion]:
     """Other ways of asking for each delivered value, each on sale for what the original costs, or
     for 1 where that has no price.
 
@@ -134,7 +134,7 @@ def suggestions(parts: RecipeFile) -> list[Suggestion]:
         if base is None or base.prompt is None:
             continue
         try:
-            question = question_of(base, None if answer.of in asks else path, parts)
+            question = _question_of(base, None if answer.of in asks else path, parts)
         except InputError:
             continue  # a field that is no number
         there = [ask.transform for ask in parts.ask if ask.like == answer.of]
@@ -145,11 +145,11 @@ def suggestions(parts: RecipeFile) -> list[Suggestion]:
             if spec in there or own in asks:
                 continue
             entry = {"id": own, "like": answer.of, "transform": spec, "cost": price, "buy": "if needed"}
-            found.append(Suggestion(entry, transform.name, f"{transform.says}; breaks {transform.breaks}"))
+            found.append(_Suggestion(entry, transform.name, f"{transform.says}; breaks {transform.breaks}"))
     return found
 
 
-def dumps_suggestions(found: Sequence[Suggestion], wordings: Sequence[Mapping[str, Any]], parts: RecipeFile) -> str:
+def dumps_suggestions(found: Sequence[_Suggestion], wordings: Sequence[Mapping[str, Any]], parts: RecipeFile) -> str:
     """The candidates as entries of a recipe; what has to be read first, as comments."""
     pieces = ["# Proposed by `rrf-design suggest`: on sale, so nothing is asked that does not pay."]
     pieces += [f"\n[[ask]]  # {one.reason}\n{toml_entry(one.entry)}".rstrip() for one in found]
@@ -174,7 +174,7 @@ def dumps_suggestions(found: Sequence[Suggestion], wordings: Sequence[Mapping[st
 _WHOLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
-def lost(original: str, reworded: str) -> list[str]:
+def _lost(original: str, reworded: str) -> list[str]:
     """What a wording lost, added or changed that the answer hangs on; nothing for one that may be
     looked at.
 
@@ -223,7 +223,7 @@ def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) 
                 texts[text] = None
         for number, text in enumerate(texts, start=1):
             entry: dict[str, Any] = {"id": f"{ask.id}-{number}", "of": ask.id, "prompt": text, "model": model.name}
-            missing = lost(ask.prompt, text)
+            missing = _lost(ask.prompt, text)
             entries.append(entry | ({"lost": missing} if missing else {"reviewed": False}))
     return entries
 
@@ -261,7 +261,7 @@ def read_rewordings(path: Path, asks: Mapping[str, AskEntry]) -> list[AskEntry]:
             raise InputError(
                 f"{where}: of = {entry.get('of')!r} is no ask with a prompt{suggestion(str(entry.get('of')), asks)}"
             )
-        missing = lost(base.prompt, str(entry.get("prompt")))
+        missing = _lost(base.prompt, str(entry.get("prompt")))
         if missing:
             raise InputError(f"{where}: it is marked as reviewed, but it changed {'; '.join(missing)}")
         taken = {key: getattr(base, key) for key in ("parse", "system", "model", "max_tokens", "when")}

@@ -131,7 +131,7 @@ class SharedDesign:
 
     @cached_property
     def key(self) -> str:
-        return operator_key(self.operator)
+        return _operator_key(self.operator)
 
     @cached_property
     def radius(self) -> Radius:
@@ -329,7 +329,7 @@ def _from_table(tasks: list[Task], table: SupportTable, epsilon: float) -> list[
     return outcomes
 
 
-def operator_key(operator: Operator) -> str:
+def _operator_key(operator: Operator) -> str:
     """Equal for operators with the same matrix over the same nodes and the same uncertainty,
     whatever their targets are.
     """

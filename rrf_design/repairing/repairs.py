@@ -443,11 +443,11 @@ def select_program(
     node = min(distances, key=lambda name: (distances[name], operator.node_index[name]))
     same = tuple(name for name in field.values if name != node and field.values[name] == field.values[node])
     first = operator.node_ids[0]
-    changed = None if sources is None else modified_tokens(sources[first], sources[node])
+    changed = None if sources is None else _modified_tokens(sources[first], sources[node])
     return ProgramChoice(node, same, distances[node], _tuple(target * scale), _tuple(scale), fixed, changed)
 
 
-def modified_tokens(before: str, after: str) -> int:
+def _modified_tokens(before: str, after: str) -> int:
     """How many tokens of a program another replaces, leaves out or adds, comments and layout aside.
 
     >>> from rrf_design.repairing.repairs import modified_tokens

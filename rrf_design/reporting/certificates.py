@@ -105,9 +105,9 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
         ),
         Card(
             "error bound",
-            at_most(promised(error)),
+            at_most(_promised(error)),
             _bound_words(data),
-            "plain" if promised(error) is not None else "unsure",
+            "plain" if _promised(error) is not None else "unsure",
         ),
         Card("regime", str(data["regime"]["name"]), "", kind),
     ]
@@ -115,14 +115,14 @@ def _figures(data: Mapping[str, Any]) -> list[Card]:
 
 def _bound_words(data: Mapping[str, Any]) -> str:
     error = data["error"]
-    if promised(error) is None:
+    if _promised(error) is None:
         return f"none: {no_bound(data)}"
     wanted = f"; acceptable: δ = {number(error['delta'])}" if error.get("delta") is not None else ""
     chance = f"; holds with probability {number(error['confidence'])}" if error.get("confidence") is not None else ""
     return f"length of the error over all nodes, in units of the answers{wanted}{chance}"
 
 
-def promised(error: Mapping[str, Any]) -> float | None:
+def _promised(error: Mapping[str, Any]) -> float | None:
     """The error that a certificate promises: its bound with a tail where it speaks of one
     (certificate specification).
     """
@@ -162,7 +162,7 @@ def _premise(data: Mapping[str, Any]) -> str:
 
 
 def _promise(data: Mapping[str, Any]) -> list[Child]:
-    k, margin, bound = int(data["k"]), data["margin"], promised(data["error"])
+    k, margin, bound = int(data["k"]), data["margin"], _promised(data["error"])
     answers = f"{k} wrong answer{'s' if k > 1 else ''}"
     if margin["lower"] <= 0:
         text = f"Nothing is promised at {answers}: no positive lower bound on the margin {gamma(k)} is proven."
@@ -340,7 +340,7 @@ def _errors(data: Mapping[str, Any]) -> Section:
         [f"bound on the norm of the true answer of {name}", number(value)]
         for name, value in (error.get("norms") or {}).items()
     ]
-    why = prose(f"No error bound is promised: {no_bound(data)}.") if promised(error) is None else None
+    why = prose(f"No error bound is promised: {no_bound(data)}.") if _promised(error) is None else None
     return section("Error bounds", why, table(["what", "value, in units of the answers"], rows, right=[1]))
 
 

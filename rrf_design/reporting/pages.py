@@ -296,7 +296,7 @@ class PageParts:
     def html(self) -> str:
         """The whole page, in one file."""
         main = self.body()
-        style, script = asset("page.css"), Markup("".join(asset(file) for file in scripts_of(main)))
+        style, script = _asset("page.css"), Markup("".join(_asset(file) for file in scripts_of(main)))
         policy = (
             f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
             " base-uri 'none'; form-action 'none'"
@@ -331,7 +331,7 @@ def scripts_of(content: Markup) -> list[str]:
 
 
 @cache
-def asset(name: str) -> Markup:
+def _asset(name: str) -> Markup:
     """Our own style or script, written into every page."""
     return Markup(files("rrf_design.reporting").joinpath("assets", name).read_text(encoding="utf-8"))
 
@@ -354,7 +354,7 @@ class Markup(str):
 Child = str | float | None | Iterable["Child"]
 
 
-def escape(value: object) -> Markup:
+def _escape(value: object) -> Markup:
     """Text as markup; control and direction-changing characters become visible, so that they can't
     disguise a page.
     """
@@ -377,7 +377,7 @@ def join(*children: Child) -> Markup:
         if child is None:
             continue
         if isinstance(child, str | int | float):
-            parts.append(escape(child))
+            parts.append(_escape(child))
         else:
             parts.append(join(*child))
     return Markup("".join(parts))
@@ -404,5 +404,5 @@ def _attribute(key: str, value: object) -> str:
         return ""
     if value is True:
         return f" {name}"
-    text = f"{value:.6g}" if isinstance(value, float) else escape(value)
+    text = f"{value:.6g}" if isinstance(value, float) else _escape(value)
     return f' {name}="{text}"'

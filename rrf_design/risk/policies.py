@@ -47,7 +47,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class _Decision:
     """What became of one name: the level at which it was last looked at (0: never), and whether it
     was proven.
     """
@@ -82,21 +82,21 @@ def _check_streams(streams: Sequence[Stream], names: Sequence[str]) -> None:
         raise InputError("the shares of the error probability sum to more than 1")
 
 
-def decide(evidence: Mapping[str, ClaimAndGate], streams: Sequence[Stream], alpha: Fraction) -> dict[str, Decision]:
+def decide(evidence: Mapping[str, ClaimAndGate], streams: Sequence[Stream], alpha: Fraction) -> dict[str, _Decision]:
     """Run the procedure on the gates, then claim what its own level allows where it stopped."""
     state = _State(evidence, streams, alpha)
-    found: dict[str, Decision] = {}
+    found: dict[str, _Decision] = {}
     while True:
         levels = {name: state.level(name) for name in state.heads()}
         passed = [name for name, level in levels.items() if evidence[name].gate.at_most(level)]
         if not passed:
             break
         for name in passed:
-            found[name] = Decision(levels[name], evidence[name].claim.at_most(levels[name]))
+            found[name] = _Decision(levels[name], evidence[name].claim.at_most(levels[name]))
             state.reject(name)
     for name in evidence.keys() - found.keys():
         level = state.level(name)
-        found[name] = Decision(level, level > 0 and evidence[name].claim.at_most(level))
+        found[name] = _Decision(level, level > 0 and evidence[name].claim.at_most(level))
     return {name: found[name] for name in evidence}
 
 
@@ -288,7 +288,7 @@ def assess(
         for t in tables
     )
     words = ordered_by or ("Holm's method" if order is None else "given by the caller")
-    return PolicyChoice(cheapest(tested), tested, limits, scope, sure, streams, words, sequential)
+    return PolicyChoice(_cheapest(tested), tested, limits, scope, sure, streams, words, sequential)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ def _at_every_moment(count: Tally, limit: Limit) -> ClaimAndGate:
     return ClaimAndGate(tail, tail)
 
 
-def cheapest(tested: Sequence[AssessedPolicy]) -> str | None:
+def _cheapest(tested: Sequence[AssessedPolicy]) -> str | None:
     """Of the proven ones; of those that cost the same the one that was wrong least often, then the
     first.
     """

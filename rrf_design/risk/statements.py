@@ -327,7 +327,7 @@ class _Cases:
         """With the denominator of the block `high` and the count of the block `low`: none between
         them is larger.
         """
-        return tails(self.size(case, high), self.wrong(case, low), self.drawn[case], self.seen[case])
+        return _tails(self.size(case, high), self.wrong(case, low), self.drawn[case], self.seen[case])
 
     def p_value(self, case: int, near: Sequence[int] | None) -> PValue:
         """`near`: blocks whose tail could be the largest; None where one is called 1."""
@@ -413,7 +413,7 @@ def _forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) ->
     return starts, np.append(starts[1:] - 1, last)
 
 
-def tails(sizes: Counts, wrong: Counts, drawn: Counts, seen: Counts) -> Floats:
+def _tails(sizes: Counts, wrong: Counts, drawn: Counts, seen: Counts) -> Floats:
     """Many hypergeometric tails at once, P(at most `seen` of `drawn` are wrong); 0 where so many
     can't be wrong.
 

@@ -40,7 +40,7 @@ FEW = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class _Said:
     """What one node was asked and answered."""
 
     node: str
@@ -60,15 +60,15 @@ class Item:
     place: int
     own: Mapping[str, Any]
     ours: Mapping[str, Any]
-    answers: Sequence[Said] = ()
+    answers: Sequence[_Said] = ()
     drawing: Markup | None = None
     note: str = ""
     """Why there is no more to show."""
 
     @property
-    def groups(self) -> list[tuple[str, list[Said]]]:
+    def groups(self) -> list[tuple[str, list[_Said]]]:
         """Answers by what they mean, those that most say first."""
-        found: dict[str, list[Said]] = {}
+        found: dict[str, list[_Said]] = {}
         for said in self.answers:
             if said.means is not None:
                 found.setdefault(said.means, []).append(said)
@@ -142,7 +142,7 @@ def _row_beside(library: Library, store: Path, name: str) -> Item | None:
 
 def _behind(
     recipe: Recipe, own: Mapping[str, Any], name: str, rows: Sequence[Mapping[str, Any]]
-) -> tuple[list[Said], Markup | None]:
+) -> tuple[list[_Said], Markup | None]:
     """Who answered what, and the drawing of the field that they make."""
     one = dataset(recipe, [dict(own)])
     (item,) = one.items_in_order()
@@ -158,7 +158,7 @@ def _behind(
         text = "" if answer is None else answer.text if answer.text is not None else cell_text(_numbers(answer.value))
         status = "not asked" if answer is None else answer.status or ""
         means = cell_text(votes[node]) if node in votes else None
-        answers.append(Said(node, prompts.get(node, ""), text or "", status, means, node in row.wrong))
+        answers.append(_Said(node, prompts.get(node, ""), text or "", status, means, node in row.wrong))
     return answers, _drawing(item, row, answers)
 
 
@@ -173,7 +173,7 @@ def _numbers(value: Any) -> Any:
     return value[0] if value is not None and len(value) == 1 else value
 
 
-def _drawing(item: DataItem, row: Row, answers: Sequence[Said]) -> Markup | None:
+def _drawing(item: DataItem, row: Row, answers: Sequence[_Said]) -> Markup | None:
     problem: Problem = item.problem
     if problem.nonlinear:
         return None

@@ -81,7 +81,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class _Counts:
     """How much of a store is done."""
 
     open: int
@@ -149,13 +149,13 @@ class LabelStore:
             (own,) = self._db.execute("select count(*) from rrf_labels where who = ?", (who,)).fetchone()
         return found.open, found.labels, own
 
-    def counts(self) -> Counts:
+    def counts(self) -> _Counts:
         with self._lock:
             (labels,) = self._db.execute("select count(*) from rrf_labels").fetchone()
             still, blind = self._db.execute(
                 f"select count(*), max(blind) from rrf_questions q where open = 1 and {_UNLABELLED}"
             ).fetchone()
-        return Counts(still, labels, bool(blind))
+        return _Counts(still, labels, bool(blind))
 
     def blind_ids(self) -> frozenset[str]:
         """Rows whose answers nobody may see yet."""

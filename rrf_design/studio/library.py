@@ -293,14 +293,14 @@ class Library:
 
         return self._once(("recipe", path, None, path.stat().st_mtime_ns), made)
 
-    def answers(self, folder: Path) -> list[AnswerLines]:
+    def answers(self, folder: Path) -> list[_AnswerLines]:
         """The files of recorded answers in a folder."""
         found = []
         for path in sorted(folder.iterdir()):
             if path.suffix.lower() in TABLES and path.is_file():
                 seen = path.stat()
                 key = ("answers", path, None, seen.st_mtime_ns, seen.st_size)
-                made = self._once(key, lambda path=path: AnswerLines(path) if _are_answers(path) else None)  # type: ignore[misc]
+                made = self._once(key, lambda path=path: _AnswerLines(path) if _are_answers(path) else None)  # type: ignore[misc]
                 if made is not None:
                     found.append(made)
         return found
@@ -316,7 +316,7 @@ class Library:
         return replace(found, answers=answer_log(entry.run, store=entry.store))
 
 
-class AnswerLines:
+class _AnswerLines:
     """Recorded answers of a file: where those of each item stand."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ SILENCE = 15.0
 """Seconds after which a viewer is told that nothing has changed: a lost one is noticed."""
 
 
-class Watched:
+class _Watched:
     """One run and where it stands. Safe for several threads."""
 
     def __init__(self, entry: LibraryEntry, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,15 +55,15 @@ class Watching:
 
     def __init__(self, library: Library) -> None:
         self._library, self._lock = library, threading.Lock()
-        self._runs: dict[str, Watched] = {}
+        self._runs: dict[str, _Watched] = {}
 
-    def of(self, entry: LibraryEntry) -> Watched:
+    def of(self, entry: LibraryEntry) -> _Watched:
         with self._lock:
-            return self._runs.setdefault(entry.key, Watched(entry))
+            return self._runs.setdefault(entry.key, _Watched(entry))
 
 
 async def events(
-    watched: Watched, gone: Callable[[], Any], *, in_thread: Callable[..., Any], every: float = EVERY
+    watched: _Watched, gone: Callable[[], Any], *, in_thread: Callable[..., Any], every: float = EVERY
 ) -> AsyncIterator[str]:
     """What a viewer is sent: where the run stands, whenever that has changed."""
     before, quiet = "", 0.0

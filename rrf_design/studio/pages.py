@@ -47,7 +47,7 @@ CLOSED = ("rrf-delivery", "rrf-item-table", "rrf-policy-run", "rrf-run", "rrf-re
 KINDS = {"table": "Delivered table", "run": "Run", "labels": "Review", "document": "Document"}
 
 
-def address(view: str, **query: str) -> str:
+def _address(view: str, **query: str) -> str:
     """A link to a view; ids and keys go into its query."""
     found = {name.rstrip("_"): text for name, text in query.items() if text}
     return f"/{view}?{urlencode(found, errors='replace')}" if found else f"/{view}"
@@ -91,7 +91,7 @@ def home(entries: Sequence[LibraryEntry], places: Sequence[str]) -> Markup:
 
 
 def _entry(entry: LibraryEntry) -> Markup:
-    link = link_of(entry)
+    link = _link_of(entry)
     facts = [KINDS[entry.kind]]
     if entry.cost is not None:
         facts.append(f"cost {amount(round(entry.cost, 6) + 0.0)}")
@@ -109,12 +109,12 @@ def _entry(entry: LibraryEntry) -> Markup:
     )
 
 
-def link_of(entry: LibraryEntry) -> str:
+def _link_of(entry: LibraryEntry) -> str:
     """Where something is shown."""
     view = {"table": "items", "labels": "review"}.get(entry.kind, "document")
     if entry.run and entry.next == "Watch it":
         view = "live"
-    return address(view, of=entry.key)
+    return _address(view, of=entry.key)
 
 
 def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
@@ -147,7 +147,7 @@ def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
 def _document_link(entry: LibraryEntry) -> Markup | None:
     if entry.format != "rrf-delivery":
         return None
-    return prose(tag("a", "The whole document as a page", href=address("document", of=entry.key)))
+    return prose(tag("a", "The whole document as a page", href=_address("document", of=entry.key)))
 
 
 def _filters(entry: LibraryEntry, view: ListView, counts: Mapping[str, int]) -> Markup:
@@ -155,7 +155,7 @@ def _filters(entry: LibraryEntry, view: ListView, counts: Mapping[str, int]) -> 
 
     def choice(name: str, words: str, here: bool, **changed: str) -> Markup:
         query = {**ListView(view.search, view.verdict, view.only, view.sort, view.descending).query(), **changed}
-        return tag("a", words, href=address("items", of=entry.key, **query), aria_current="true" if here else None)
+        return tag("a", words, href=_address("items", of=entry.key, **query), aria_current="true" if here else None)
 
     total = sum(counts.values())
     links = [choice("verdict", f"all {total:,}", not view.verdict, verdict="")]
@@ -202,7 +202,7 @@ def _table(entry: LibraryEntry, index: TableIndex, view: ListView, rows: Sequenc
     body = []
     verdict = index.delivered.ours["verdict"]
     for row in rows:
-        link = tag("a", row["id"] or "(no id)", href=item_link(entry.key, row["id"], view), class_="opens")
+        link = tag("a", row["id"] or "(no id)", href=_item_link(entry.key, row["id"], view), class_="opens")
         cells: list[Markup] = [] if first else [tag("td", link)]
         for name in shown:
             text = row["cells"][name]
@@ -218,7 +218,7 @@ def _head(entry: LibraryEntry, view: ListView, name: str) -> Markup:
     here = view.sort == name
     down = here and not view.descending
     query = ListView(view.search, view.verdict, view.only, name, down).query()
-    link = tag("a", name, href=address("items", of=entry.key, **query))
+    link = tag("a", name, href=_address("items", of=entry.key, **query))
     order = ("descending" if view.descending else "ascending") if here else None
     return tag("th", link, scope="col", aria_sort=order)
 
@@ -231,7 +231,7 @@ def _paging(entry: LibraryEntry, view: ListView, pages: int) -> Markup | None:
         if not 1 <= number <= pages:
             return tag("span", words, class_="soft")
         query = {**view.filters().query(), "page": str(number)}
-        return tag("a", words, href=address("items", of=entry.key, **query), rel=rel)
+        return tag("a", words, href=_address("items", of=entry.key, **query), rel=rel)
 
     at = tag("span", f"page {min(view.page, pages):,} of {pages:,}")
     return tag(
@@ -240,9 +240,9 @@ def _paging(entry: LibraryEntry, view: ListView, pages: int) -> Markup | None:
     )  # fmt: skip
 
 
-def item_link(key: str, name: str, view: ListView) -> str:
+def _item_link(key: str, name: str, view: ListView) -> str:
     """The address of one row, which remembers the list it stands in."""
-    return address("item", of=key, id=name, **view.query())
+    return _address("item", of=key, id=name, **view.query())
 
 
 def item(entry: LibraryEntry, index: TableIndex, view: ListView, found: Item) -> Markup:
@@ -253,12 +253,12 @@ def item(entry: LibraryEntry, index: TableIndex, view: ListView, found: Item) ->
     def step(words: str, name: str | None, rel: str) -> Markup:
         if name is None:
             return tag("span", words, class_="soft")
-        return tag("a", words, href=address("item", of=entry.key, id=name, **where), rel=rel)
+        return tag("a", words, href=_address("item", of=entry.key, id=name, **where), rel=rel)
 
     back_to = {**where, "page": str(max(1, -(-at // PAGE)))} if at else where
     ways = tag(
         "nav",
-        tag("a", "All rows", href=address("items", of=entry.key, **back_to), rel="up"),
+        tag("a", "All rows", href=_address("items", of=entry.key, **back_to), rel="up"),
         step("Previous (k)", before, "prev"),
         tag("span", f"{at:,} of {total:,}") if at else None,
         step("Next (j)", after, "next"),
@@ -390,7 +390,7 @@ def live(entry: LibraryEntry) -> Markup:
         tag("div", bar, tag("ul", class_="legend"), class_="bar-by-verdict"),
         tag("div", figures, class_="cards"),
         prose("Verdicts are those of the answers there are so far; what is bought later may change them."),
-        prose(tag("a", "Everything about the run, as it stands", href=address("document", of=entry.key))),
+        prose(tag("a", "Everything about the run, as it stands", href=_address("document", of=entry.key))),
         tag("noscript", prose("This page needs JavaScript; rrf-design show says the same.")),
         data_live=entry.key,
     )
@@ -402,7 +402,7 @@ def review(library: Library, key: str) -> Markup:
     if not key and len(stores) == 1:
         (key,) = stores
     if key not in stores:
-        links = [tag("li", tag("a", name, href=address("review", of=name))) for name in stores]
+        links = [tag("li", tag("a", name, href=_address("review", of=name))) for name in stores]
         words = "Which of these?" if stores else "Nobody is asked anything here."
         how = [
             prose("A verb asks people when it is given a store of labels, and goes on when it is repeated:"),
@@ -411,7 +411,7 @@ def review(library: Library, key: str) -> Markup:
         return tag("main", tag("h1", "Review"), prose(words), tag("ul", links) if links else how)
     store = stores[key]
     files = [
-        tag("a", f"{queue}, as {form}", href=address("review/file", of=key, queue=queue, form=form))
+        tag("a", f"{queue}, as {form}", href=_address("review/file", of=key, queue=queue, form=form))
         for queue in store.queues()
         for form in ("csv", "jsonl")
     ]
@@ -458,18 +458,18 @@ def review(library: Library, key: str) -> Markup:
 
 def document(library: Library, entry: LibraryEntry) -> tuple[str, Markup]:
     """A document's own page, within the studio."""
-    if closed(library, entry):
-        return entry.title, waits(entry)
+    if _closed(library, entry):
+        return entry.title, _waits(entry)
     parts = fragments(library.source(entry))
     return parts.title, parts.body()
 
 
-def closed(library: Library, entry: LibraryEntry) -> bool:
+def _closed(library: Library, entry: LibraryEntry) -> bool:
     """Whether a document may not be seen now: it shows answers, and rows wait for a blind look."""
     return (entry.format in CLOSED or entry.kind == "run") and bool(library.blind())
 
 
-def waits(entry: LibraryEntry) -> Markup:
+def _waits(entry: LibraryEntry) -> Markup:
     """In place of what would show answers."""
     words = "Rows wait for a blind look: this page shows answers, and opens when they are labelled."
     return tag("main", tag("h1", entry.title), callout(prose(words)), prose(tag("a", "Review", href="/review")))
@@ -510,7 +510,7 @@ def export(library: Library, folder: str | os.PathLike[str]) -> list[Path]:
     for number, entry in enumerate(library.look(), start=1):
         name = f"{number:03d}-{''.join(c if c.isalnum() else '-' for c in Path(entry.key).name)[:60]}.html"
         shown: Child = entry.title
-        if entry.kind != "labels" and not entry.trouble and not closed(library, entry):
+        if entry.kind != "labels" and not entry.trouble and not _closed(library, entry):
             try:
                 write_text(out / name, _static(library, entry))
             except RRFError as error:

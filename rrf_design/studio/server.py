@@ -63,7 +63,7 @@ Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-class Guard:
+class _Guard:
     """Lets a request through that comes from our own page with our own token, and answers 403 to
     all others.
     """
@@ -287,7 +287,7 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         Route("/alive", lambda request: PlainTextResponse("yes")),
     ]
     hosts = frozenset(f"{name}:{port}" for name in (host, "localhost"))
-    guard = Middleware(Guard, token=token, hosts=hosts, cookie=f"rrf_studio_{port}")
+    guard = Middleware(_Guard, token=token, hosts=hosts, cookie=f"rrf_studio_{port}")
     return Starlette(routes=routes, middleware=[guard])
 
 

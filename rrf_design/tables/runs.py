@@ -59,7 +59,7 @@ def recorded_run(
         given.setdefault(item, {}).update(said)
     own: Mapping[str, Any] = dataset.recipe.models
     if model is None and responses is not None:
-        silent = nobody()
+        silent = _nobody()
         own = dict.fromkeys(own or [FIRST], silent)
     if resume is None or model is not None or responses is not None:
         if model is None and not own:
@@ -81,7 +81,7 @@ def _silent(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
             yield item.id, found
 
 
-def nobody() -> Model:
+def _nobody() -> Model:
     """A model that is never asked: every answer is recorded, or missing."""
 
     def refuse(request: Any) -> str:

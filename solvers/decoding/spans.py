@@ -39,7 +39,7 @@ UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class _Columns:
     """A sparse matrix in compressed columns, without the checks that cost more than the work on
     small ones.
     """
@@ -50,7 +50,7 @@ class Columns:
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, matrix: Any) -> Columns:
+    def of(cls, matrix: Any) -> _Columns:
         return cls(matrix.indptr, matrix.indices, matrix.data, matrix.shape)
 
 
@@ -252,7 +252,7 @@ def build_spans(
     blocks = sparse.bsr_array((whiteners, np.arange(n), np.arange(n + 1)), shape=(n * width, n * width))
     thin = sparse.csc_array((padded @ blocks.tocsc()) + _delicate_bases(bases, odd, padded.shape, width))
     thin.eliminate_zeros()
-    return Spans(Columns.of(thin), width, n, lengths, error, dropped)
+    return Spans(_Columns.of(thin), width, n, lengths, error, dropped)
 
 
 def _padded(operator: Any, groups: NodeColumns, width: int) -> Any:
@@ -343,7 +343,7 @@ def _scalar_spans(
         error, dropped = 1.1 * (UNIT + noise * factors), ~useful & (noise > 0.0)
     if isinstance(matrix, np.ndarray):
         return Spans(matrix, 1, len(groups), lengths, error, dropped, factors)
-    basis = Columns(matrix.indptr, matrix.indices, matrix.data * factors[_owner(matrix)], matrix.shape)
+    basis = _Columns(matrix.indptr, matrix.indices, matrix.data * factors[_owner(matrix)], matrix.shape)
     return Spans(basis, 1, len(groups), lengths, error, dropped)
 
 

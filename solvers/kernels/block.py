@@ -18,7 +18,7 @@ NORM_SLACK = 1e-11
 
 
 @kernel
-def block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
+def _block_norms(matrix, offsets, n, factors, norms, blocks, sound, keep):
     """Whiten every pair: norms (n, n) and, if keep, the blocks themselves.
 
     sound[a]: M_aa is positive definite.
@@ -63,7 +63,7 @@ def block_centres(matrix, offsets, size):
     norms = np.empty((n, n))
     sound = np.empty(n, np.bool_)
     factors = np.empty((n, widest, widest))
-    block_norms(matrix, offsets, n, factors, norms, np.empty((0, 0, 0, 0)), sound, False)
+    _block_norms(matrix, offsets, n, factors, norms, np.empty((0, 0, 0, 0)), sound, False)
     stars = np.full(n, np.inf)
     for a in range(n):
         if sound[a]:
@@ -95,7 +95,7 @@ def scan_blocks(matrix, offsets, nodes, roots, size, stop, out):
     sound = np.empty(n, np.bool_)
     count = 0
     if size <= 3:
-        block_norms(matrix, offsets, n, factors, norms, blocks, sound, True)
+        _block_norms(matrix, offsets, n, factors, norms, blocks, sound, True)
     for done in range(len(roots)):
         root = roots[done]
         if size <= 3:
@@ -177,7 +177,7 @@ def _eliminate(
         for i in range(width):
             for j in range(i):
                 rest[i, j] = rest[j, i]
-    block_norms(rest, local, m, factors, norms, blocks, sound, last_three)
+    _block_norms(rest, local, m, factors, norms, blocks, sound, last_three)
     for a in range(m):
         if not sound[a]:  # harmful with any company: report and leave out
             prefix[length] = nodes[pivot + 1 + a]

@@ -67,7 +67,7 @@ def enough(sets, matrix, other, scale, shift, work):
 
 
 @kernel
-def raised(shift, root, squares):
+def _raised(shift, root, squares):
     """The threshold (root + √squares)² − (root² − shift), rounded down: what counts with so much
     uncertainty must reach.
     """
@@ -123,13 +123,13 @@ def _by_parts(spread, counts, known, matrix, other, scale, shift, root, work):
                     eta += counts[k] * radii[k]
             least = min(least, eta)
             width = _coordinates(part, node_of, place)
-            if not enough(place[:, :width], matrix, other, scale, raised(shift, root, eta), work):
+            if not enough(place[:, :width], matrix, other, scale, _raised(shift, root, eta), work):
                 return False
             if part == support:
                 least = -1.0
         if least >= 0.0:
             width = _coordinates(support, node_of, place)
-            if not enough(place[:, :width], matrix, other, scale, raised(shift, root, least), work):
+            if not enough(place[:, :width], matrix, other, scale, _raised(shift, root, least), work):
                 return False
     return True
 

@@ -33,7 +33,7 @@ def _amount(count, size, start):
 
 
 @kernel
-def heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shift, root, both):
+def _heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shift, root, both):
     """(status, w): w ≥ 0 of least prices·w with w·m ≥ 1 for every sufficient count m, where
     variable v has max(m_k − start_v, 0) in the row of m, or sizes_k − m_k where start_v is below
     zero. Status 1: found, and its value is under 1; 0: the value is at least 1; −2: not found out
@@ -117,7 +117,7 @@ def heaviest_cover(sets, spread, base, parts, sizes, kind_of, start, prices, shi
 
 
 @kernel
-def whole(weights):
+def _whole(weights):
     """Weights as small whole numbers with the same ratios, or nearly so."""
     largest = weights.max()
     result = np.zeros(len(weights), dtype=np.int64)
@@ -204,7 +204,7 @@ def separate(sets, spread, base, parts, sizes, shares, shift, root, taken, both)
             kind_of[variables], start[variables] = c, -1
             prices[variables] = left[k] - tail + 1e-7 * (1 + variables % 7) * left[k]
             variables += 1
-    solved, rises = heaviest_cover(
+    solved, rises = _heaviest_cover(
         sets,
         few_spread,
         owned,
@@ -219,7 +219,7 @@ def separate(sets, spread, base, parts, sizes, shares, shift, root, taken, both)
     )
     if solved <= 0:
         return solved, 0, weights
-    risen = whole(rises)
+    risen = _whole(rises)
     by_member = np.zeros(kept, dtype=np.int64)
     for v in range(variables):
         k = kept_of[kind_of[v]]

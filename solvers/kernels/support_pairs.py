@@ -27,7 +27,7 @@ few ‖s‖².
 
 
 @kernel
-def adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
+def _adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
     """Whether nodes i and j overlap (binary search in a sorted row)."""
     low, high = pointers[i], pointers[i + 1]
     while low < high:
@@ -40,7 +40,7 @@ def adjacent(pointers, neighbours, i, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-untyped-def]
+def _pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-untyped-def]
     """bᵀM⁻¹b of an overlapping pair whose Gram matrix M has this diagonal; inf when a pivot is not
     positive.
     """
@@ -74,7 +74,7 @@ def pair_gain(block, first, second, gain, diagonal, work):  # type: ignore[no-un
 
 
 @kernel
-def scalar_gain(c, first, second, gain_i, gain_j, shift, top, scale):  # type: ignore[no-untyped-def]
+def _scalar_gain(c, first, second, gain_i, gain_j, shift, top, scale):  # type: ignore[no-untyped-def]
     """-1.0 when the pair of scalar nodes is proven to gain less than `top`, else its gain (inf when
     that is unknown).
     """
@@ -89,7 +89,7 @@ def scalar_gain(c, first, second, gain_i, gain_j, shift, top, scale):  # type: i
 
 
 @kernel
-def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  # type: ignore[no-untyped-def]
+def _block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  # type: ignore[no-untyped-def]
     """The same for nodes of several dimensions."""
     d = first.shape[0]
     diagonal = 1.0 - shift
@@ -104,14 +104,14 @@ def block_gain(block, first, second, gain_i, gain_j, shift, top, scale, work):  
     # most pairs.
     if square < 0.99 and gain_i + gain_j < bound * (diagonal - np.sqrt(square)) - ROOM * scale:
         return -1.0
-    gain = pair_gain(block, first, second, gain_i, diagonal, work)
+    gain = _pair_gain(block, first, second, gain_i, diagonal, work)
     if gain < bound - ROOM * scale:
         return -1.0
     return gain
 
 
 @kernel
-def gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-def]
+def _gain_bounds(gains, allowed, shift, base, scale):  # type: ignore[no-untyped-def]
     """Proven bounds on what each node adds to a pair that doesn't overlap; inf where too little is
     known.
     """
@@ -149,9 +149,9 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base,
                 continue
             both = shift[i] + shift[j] + base
             if d == 1:
-                gain = scalar_gain(blocks[place, 0, 0], parts[i, 0], parts[j, 0], gains[i], gains[j], both, top, scale)
+                gain = _scalar_gain(blocks[place, 0, 0], parts[i, 0], parts[j, 0], gains[i], gains[j], both, top, scale)
             else:
-                gain = block_gain(blocks[place], parts[i], parts[j], gains[i], gains[j], both, top, scale, work)
+                gain = _block_gain(blocks[place], parts[i], parts[j], gains[i], gains[j], both, top, scale, work)
             if gain < 0.0:
                 continue
             if seek:
@@ -163,7 +163,7 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base,
             count += 1
     if full:
         return count, best_i, best_j
-    bounds = gain_bounds(gains, allowed, shift, base, scale)
+    bounds = _gain_bounds(gains, allowed, shift, base, scale)
     order = np.argsort(-bounds, kind="mergesort")
     for x in range(n):
         i = order[x]
@@ -175,7 +175,7 @@ def scan_pairs(pointers, neighbours, blocks, parts, gains, allowed, shift, base,
             j = order[y]
             if bounds[i] + bounds[j] + base * scale < top:
                 break
-            if not allowed[j] or adjacent(pointers, neighbours, min(i, j), max(i, j)):
+            if not allowed[j] or _adjacent(pointers, neighbours, min(i, j), max(i, j)):
                 continue
             if seek:
                 if gains[i] + gains[j] > top:

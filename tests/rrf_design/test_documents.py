@@ -22,12 +22,12 @@ from rrf_design import errors, verify, workers
 from rrf_design.cli import main
 from rrf_design.documents import (
     FORMATS,
+    _dumps,
+    _loads,
     _verdict_case,
     checked,
     csv_rows,
-    dumps,
     kind_of,
-    loads,
     read,
     repair_cases,
     run_cases,
@@ -39,7 +39,7 @@ from rrf_design.errors import InputError, RetryLater
 from rrf_design.tables import _engine as engine
 from rrf_design.tables import structures
 from rrf_design.texts import column, digits, from_column, json_text, rounded_down, rounded_up, showable, whole
-from rrf_design.workers import Supply, _is_serial, _supplied, shared_out
+from rrf_design.workers import _is_serial, _supplied, _Supply, shared_out
 from solvers.tasks import LostWorkError, through_client
 
 PACKAGE = Path(__file__).parents[3] / "rrf_design"
@@ -82,7 +82,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     document = {"a": [1, 2.5, None, "é"], "b": {"c": True}}
     write(tmp_path / "x.json", document)
     assert read(tmp_path / "x.json") == document
-    assert dumps(document).endswith("}\n")
+    assert _dumps(document).endswith("}\n")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 )
 def test_what_is_not_json_is_one_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        loads(text)
+        _loads(text)
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
@@ -106,8 +106,8 @@ def test_what_is_not_json_is_one_line(tmp_path: Path, text: str, message: str) -
 
 
 def test_a_hundred_levels_and_any_number_of_them_side_by_side_are_read() -> None:
-    assert loads("[" * 100 + "]" * 100)
-    assert len(loads("[" + ",".join(["[[]]"] * 1000) + "]")) == 1000
+    assert _loads("[" * 100 + "]" * 100)
+    assert len(_loads("[" + ",".join(["[[]]"] * 1000) + "]")) == 1000
 
 
 def test_a_cell_may_be_as_long_as_an_answer() -> None:
@@ -314,7 +314,7 @@ class Sent:
         return {"number": 3}
 
 
-def product(supply: Supply, number: int) -> int:
+def product(supply: _Supply, number: int) -> int:
     return int(supply.get().number * number)
 
 

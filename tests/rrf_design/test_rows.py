@@ -16,14 +16,14 @@ from rrf_design.rows import (
     EXACT,
     Sharing,
     _checked_covariance,
+    _correlated,
     _row_whitener,
+    _shrunk,
+    _whitening,
     applied,
     block_rows,
     block_target,
-    correlated,
-    shrunk,
     spd_factor,
-    whitening,
 )
 
 SIGMA = [[2.0, 0.6], [0.6, 1.0]]
@@ -163,7 +163,7 @@ def test_noisy_directions_have_variance_one_and_exact_ones_none() -> None:
     for rank in (1, 3, 4):
         half = rng.standard_normal((4, rank))
         covariance = half @ half.T
-        white = whitening(covariance, where="a")
+        white = _whitening(covariance, where="a")
         found = np.linalg.eigvalsh(white @ covariance @ white.T)
         np.testing.assert_allclose(found, [0.0] * (4 - rank) + [1.0] * rank, atol=1e-6)
         assert np.linalg.matrix_rank(white) == 4  # the exact rows are still there
@@ -175,7 +175,7 @@ def test_noisy_directions_have_variance_one_and_exact_ones_none() -> None:
 def test_variances_near_rounding_never_come_out_above_one() -> None:
     for small in (1e-14, 4e-15, 2e-15, 1e-15, 1e-16, 0.0):
         covariance = np.diag([1.0, 3e-15, small])
-        white = whitening(covariance, where="a")
+        white = _whitening(covariance, where="a")
         assert np.linalg.eigvalsh(white @ covariance @ white.T)[-1] <= 1 + 1e-9
 
 
@@ -193,10 +193,10 @@ def test_a_constraint_up_to_a_part_in_a_million() -> None:
 
 def test_shrinkage_runs_from_what_was_declared_to_equal_variances() -> None:
     covariance = np.array([[1.0, 0.9], [0.9, 3.0]])
-    assert shrunk(covariance, 0.0).tolist() == covariance.tolist()
-    assert shrunk(covariance, 1.0).tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert _shrunk(covariance, 0.0).tolist() == covariance.tolist()
+    assert _shrunk(covariance, 1.0).tolist() == [[2.0, 0.0], [0.0, 2.0]]
     with pytest.raises(InputError, match="shrinkage must lie between 0 and 1"):
-        shrunk(covariance, 1.5)
+        _shrunk(covariance, 1.5)
 
 
 def family(correlation: float | None, **settings: Any) -> rrf.Problem:
@@ -208,7 +208,7 @@ def family(correlation: float | None, **settings: Any) -> rrf.Problem:
 def test_a_family_goes_from_independence_to_copies() -> None:
     found = [family(rho).margin().value ** 2 for rho in (0.0, 0.5, 1.0, None)]
     assert found == pytest.approx([3 / 0.25, 1.5 / 0.25, 1 / 0.25, 1 / 0.25])  # m/(1 + (m − 1)ρ), and one weight shared
-    assert correlated(3, 0.1) >= 1.2
+    assert _correlated(3, 0.1) >= 1.2
 
 
 def labels(**entry: Any) -> rrf.Problem:

@@ -16,7 +16,7 @@ from scipy import sparse
 from solvers import MarginTracker, margin, support_margin
 from solvers.kernels.kernel import all_compiled
 from solvers.tasks import run_tasks, stopping_at
-from solvers.warm import KINDS, ask_everything, small_field
+from solvers.warm import KINDS, _ask_everything, _small_field
 
 
 def square(x, *, stop=None):
@@ -177,7 +177,7 @@ def test_rows_of_any_form_and_size_are_taken() -> None:
 
 @pytest.mark.parametrize(("dim", "thin"), KINDS)
 def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> None:
-    matrix, groups = small_field(dim, thin)
+    matrix, groups = _small_field(dim, thin)
     assert matrix.shape[1] == sum(groups)
     assert hasattr(matrix, "tocsr") == thin
     assert margin(matrix, groups, k=1).lower > 0
@@ -185,7 +185,7 @@ def test_the_fields_are_of_their_kind_and_worth_asking(dim: int, thin: bool) -> 
 
 def test_every_kernel_of_a_kind_is_met() -> None:
     with all_compiled():
-        ask_everything(1, True)
+        _ask_everything(1, True)
     from solvers.kernels import growth, pieces, sparse
 
     for kernel in (sparse.scan_sparse, growth.grow, pieces.piece_tables):
@@ -197,4 +197,4 @@ def test_every_kernel_of_a_kind_is_met() -> None:
 
     for kernel in (support_pairs.scan_pairs, support_spans.sparse_overlap, support_spans.orthonormal):
         assert kernel.dispatcher.signatures
-    assert np.isfinite(small_field(1, True)[0].data).all()
+    assert np.isfinite(_small_field(1, True)[0].data).all()

@@ -195,7 +195,7 @@ SOURCES: Mapping[str, str] = {
 """Kind in the problem file to module and class in this folder."""
 
 
-def source_class(kind: str) -> type[Source]:
+def _source_class(kind: str) -> type[Source]:
     module, _, name = SOURCES[kind].partition(":")
     found: type[Source] = getattr(import_module(f"rrf_design.acquisition.sources.{module}"), name)
     return found
@@ -207,7 +207,7 @@ def build(anchor: Anchor, problem: Problem, tools: Toolbox) -> Source:
     """
     try:
         kind, options = _spec(anchor.source)
-        source = source_class(kind)(Place(anchor, problem, tools), options)
+        source = _source_class(kind)(Place(anchor, problem, tools), options)
         if options:
             raise InputError(f"source: unknown key {next(iter(options))!r}")
     except InputError as error:

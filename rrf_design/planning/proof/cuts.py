@@ -119,7 +119,7 @@ class Pool:
         self._cuts: list[_Witnessed] = []
         self._master: set[int] = set()  # witnesses that the master is given
         self._patterns: dict[bytes, _Pattern] = {}
-        self._hulls: dict[tuple[bytes, bytes, tuple[int, ...]], Hull] = {}
+        self._hulls: dict[tuple[bytes, bytes, tuple[int, ...]], _Hull] = {}
         self._raised = 0
         self._seen: dict[bytes, int] = {}
         self._stacked: tuple[Array, Array] | None = None
@@ -152,7 +152,7 @@ class Pool:
         bound, known = around.bound(weights, target), self._hulls.get(key)
         if known is None or (known.bound is not None and (bound is None or bound > known.bound)):
             self._raised += known is not None
-            self._hulls[key] = Hull(around, weights, target, bound)
+            self._hulls[key] = _Hull(around, weights, target, bound)
         return True
 
     def add(self, witness: Witness, design: Mask | None = None, *, master: bool = False) -> bool:
@@ -328,7 +328,7 @@ def _keep_stronger(rows: dict[bytes, CutRow], row: CutRow) -> None:
         rows[key] = row
 
 
-def _counting(hull: Hull, target: float, variable_of: NDArray[np.int64]) -> CutRow | None:
+def _counting(hull: _Hull, target: float, variable_of: NDArray[np.int64]) -> CutRow | None:
     """The hull row for a target; None when this target asks nothing of it."""
     around, weights, bound = hull.around, hull.weights, hull.at(target)
     if bound == 0:
@@ -399,7 +399,7 @@ class _Least:
 
 
 @dataclass(slots=True)
-class Around:
+class _Around:
     """One support and the blocks that touch it. Keeps what it found for the last two targets."""
 
     gates: tuple[int, ...]  # items of queries that must be open
@@ -460,12 +460,12 @@ class Around:
 
 
 @dataclass(slots=True)
-class Hull:
+class _Hull:
     """One row around a support: Σ weights·counts ≥ bound for every design that reaches `target`, or
     any higher one.
     """
 
-    around: Around
+    around: _Around
     weights: Array
     target: float
     bound: int | None
@@ -512,9 +512,9 @@ class _NodeSurroundings:
             rows = evaluator.table.dense[evaluator.rows(evaluator.permanent)]
             self._owned = rows.T @ rows
         self._parts: dict[tuple[int, tuple[int, ...]], bytes] = {}
-        self._known: dict[tuple[int, ...], Around] = {}
+        self._known: dict[tuple[int, ...], _Around] = {}
 
-    def __getitem__(self, support: tuple[int, ...]) -> Around:
+    def __getitem__(self, support: tuple[int, ...]) -> _Around:
         if support not in self._known:
             self._known[support] = self._look(support)
         return self._known[support]
@@ -522,7 +522,7 @@ class _NodeSurroundings:
     def supports(self) -> list[tuple[int, ...]]:
         return list(self._known)
 
-    def _look(self, support: tuple[int, ...]) -> Around:
+    def _look(self, support: tuple[int, ...]) -> _Around:
         evaluator, inside = self.evaluator, set(support)
         owned = self._owned_part(support)
         kinds: dict[tuple[tuple[int, ...], bytes], list[int]] = {}
@@ -541,7 +541,7 @@ class _NodeSurroundings:
         for number, key in enumerate(order[MOST_KINDS:], start=MOST_KINDS):
             owned = owned + len(kinds[key]) * grams[number]
         kept = order[:MOST_KINDS]
-        return Around(
+        return _Around(
             gates=tuple(int(evaluator.node_item[i]) for i in support if evaluator.node_item[i] >= 0),
             members=np.array([j for key in kept for j in kinds[key]], dtype=np.int64),
             sizes=np.array([len(kinds[key]) for key in kept], dtype=np.int64),

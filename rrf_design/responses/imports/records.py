@@ -114,7 +114,7 @@ def whole(path: Path) -> Any:
         raise InputError(f"can't be read ({error.strerror or error})") from None
 
 
-def lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, with their line numbers."""
     try:
         with path.open("rb") as stream:
@@ -137,7 +137,7 @@ Records = Iterator[tuple[str, dict[str, Any]]]
 
 
 def by_line(path: Path) -> Records:
-    return ((f"line {number}", record) for number, record in lines(path))
+    return ((f"line {number}", record) for number, record in _lines(path))
 
 
 def objects(found: list[Any], what: str) -> Records:
@@ -160,6 +160,6 @@ def each(records: Records, rows: Callable[[dict[str, Any]], Iterable[ImportedRow
 def first_record(path: Path) -> dict[str, Any]:
     """The object that a .json file is, or that a .jsonl file begins with."""
     if path.suffix.lower() == ".jsonl":
-        return next((record for _, record in lines(path)), {})
+        return next((record for _, record in _lines(path)), {})
     found = whole(path)
     return found if isinstance(found, dict) else {}

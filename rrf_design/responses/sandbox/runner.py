@@ -32,7 +32,7 @@ _START_SECONDS = 30.0
 _GRACE_SECONDS = 10.0
 
 
-class Worker:
+class _Worker:
     """Owns one zygote process. Not for use by two threads at once."""
 
     def __init__(self, *, without: tuple[str, ...] = ()) -> None:
@@ -199,8 +199,8 @@ class Sandbox:
         self.workers = workers or min(4, _cores())
         self.limits = limits or ProgramLimits()
         self._without = tuple(without)
-        self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-        self._started: list[Worker] = []
+        self._free: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        self._started: list[_Worker] = []
         self._lock = threading.Lock()
 
     @property
@@ -230,20 +230,20 @@ class Sandbox:
             self._started.clear()
             self._free = queue.SimpleQueue()
 
-    def _take(self) -> Worker:
+    def _take(self) -> _Worker:
         try:
             return self._free.get_nowait()
         except queue.Empty:
             pass
         with self._lock:
             if len(self._started) < self.workers:
-                worker = Worker(without=self._without)
+                worker = _Worker(without=self._without)
                 self._check(worker)
                 self._started.append(worker)
                 return worker
         return self._free.get()
 
-    def _check(self, worker: Worker) -> None:
+    def _check(self, worker: _Worker) -> None:
         found = worker.isolation
         if found.level.rank < self.require.rank:
             worker.close()

@@ -22,7 +22,7 @@ from rrf_design.acquisition._decider import _Proposal, share
 from rrf_design.acquisition._loop import Acquirer, Mode, Purchase, Settings, Settlement
 from rrf_design.acquisition._purchases import Buys
 from rrf_design.acquisition._triage import NextPurchase, admitted
-from rrf_design.acquisition.settings import header_of, revision, versions
+from rrf_design.acquisition.settings import _revision, _versions, header_of
 from rrf_design.acquisition.stopping import Exhausted, Target
 from rrf_design.market import exact
 from rrf_design.models import Roster
@@ -537,5 +537,5 @@ def test_headers_name_versions_and_hide_nothing_that_matters() -> None:
     }
     assert kept["identity"]["adapter"] == "scripted"
     assert "hush" not in str(found)
-    assert "numpy" in versions()
-    assert revision() == "" or len(revision()) == 40
+    assert "numpy" in _versions()
+    assert _revision() == "" or len(_revision()) == 40

@@ -19,14 +19,14 @@ from rrf_design.acquisition.sources.base import (
     Source,
     Toolbox,
     Unreachable,
+    _source_class,
     ask,
     refuse_unanswered,
     schema_of,
-    source_class,
 )
 from rrf_design.errors import InputError
 from rrf_design.models.base import Attempt, Outcome, Reply, Request, Usage
-from rrf_design.promises.judging import calibrate
+from rrf_design.promises.judging import _calibrate
 from rrf_design.responses import parsers
 
 
@@ -135,7 +135,7 @@ def test_refusals_name_the_anchor_once(source: Any, message: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(SOURCES))
 def test_every_source_is_found_under_the_name_that_it_records(kind: str) -> None:
-    found = source_class(kind)
+    found = _source_class(kind)
     assert issubclass(found, Source)
     assert found.kind == kind
 
@@ -272,13 +272,13 @@ def test_it_is_told_of_its_own_nodes_only() -> None:
 
 
 def test_the_error_with_its_bias_is_rounded_up_and_grows_with_confidence() -> None:
-    found = calibrate([1.0, -1.0, 2.0, 0.0], unread=1)
+    found = _calibrate([1.0, -1.0, 2.0, 0.0], unread=1)
     assert found.rms == pytest.approx((6 / 4) ** 0.5)
     assert found.bias == 0.5
     assert (found.count, found.unread) == (4, 1)
     assert found.sigma == pytest.approx(math.sqrt(6 / chi2.ppf(0.05, 4)))
-    assert calibrate([1.0, -1.0] * 500).sigma == pytest.approx(1.0, rel=0.05)
-    sigmas = [calibrate([1.0, -2.0, 0.5], confidence=confidence).sigma for confidence in (0.5, 0.9, 0.99)]
+    assert _calibrate([1.0, -1.0] * 500).sigma == pytest.approx(1.0, rel=0.05)
+    sigmas = [_calibrate([1.0, -2.0, 0.5], confidence=confidence).sigma for confidence in (0.5, 0.9, 0.99)]
     assert sigmas == sorted(sigmas)
     assert sigmas[0] < sigmas[-1]
 
@@ -296,7 +296,7 @@ def test_the_error_with_its_bias_is_rounded_up_and_grows_with_confidence() -> No
 )
 def test_refusals(errors: list[float], confidence: float, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        calibrate(errors, confidence=confidence)
+        _calibrate(errors, confidence=confidence)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,16 @@ from rrf_design.acquisition._ledger import Ledger
 from rrf_design.acquisition._purchases import BatchRecord, Buys, Doubt, Purchase, Settled, Settlement, purchase_id
 from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.settings import Mode, Settings, Terms, answering, header_of, revision, same_models, versions
+from rrf_design.acquisition.settings import (
+    Mode,
+    Settings,
+    Terms,
+    _revision,
+    _versions,
+    answering,
+    header_of,
+    same_models,
+)
 from rrf_design.acquisition.stopping import (
     AllOf,
     AnyOf,
@@ -151,9 +160,9 @@ def test_older_headers_name_one_model() -> None:
 def test_versions_are_of_what_is_installed() -> None:
     import numpy as np
 
-    assert versions()["numpy"] == np.__version__
-    assert "no-such-package" not in versions()
-    assert revision() == "" or len(revision()) == 40
+    assert _versions()["numpy"] == np.__version__
+    assert "no-such-package" not in _versions()
+    assert _revision() == "" or len(_revision()) == 40
 
 
 CALL = Terms(calls=1)

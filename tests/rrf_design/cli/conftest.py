@@ -45,9 +45,9 @@ def _no_kept_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     def call(*arguments: object) -> Ran:
-        from rrf_design.cli.output import console
+        from rrf_design.cli.output import _console
 
-        console.cache_clear()  # a console holds on to the stream it was made with
+        _console.cache_clear()  # a console holds on to the stream it was made with
         with pytest.raises(SystemExit) as caught:
             main([str(argument) for argument in arguments])
         captured = capsys.readouterr()

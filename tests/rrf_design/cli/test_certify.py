@@ -13,7 +13,7 @@ import pytest
 from agreeing import SIGNS, generated, live, page_words, true_field
 
 import rrf_design as rrf
-from rrf_design.cli.init import template
+from rrf_design.cli.init import _template
 from rrf_design.cli.output import ceiling, floor
 from rrf_design.goal import Goal
 
@@ -303,7 +303,7 @@ Run = Callable[..., Any]
 @pytest.fixture
 def problem(tmp_path: Path) -> Path:
     path = tmp_path / "problem.toml"
-    path.write_text(template("code"), encoding="utf-8")
+    path.write_text(_template("code"), encoding="utf-8")
     return path
 
 
@@ -362,7 +362,7 @@ def test_two_designs_of_one_file(run: Run, problem: Path, tmp_path: Path) -> Non
 
 def test_two_files(run: Run, problem: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
-    other.write_text(template("paraphrase"), encoding="utf-8")
+    other.write_text(_template("paraphrase"), encoding="utf-8")
     made = run("report", problem, "--compare", other, "-o", tmp_path / "x.html", "--json")
     assert made.code == 0
     assert "problem against other" in (tmp_path / "x.html").read_text(encoding="utf-8")
@@ -383,7 +383,7 @@ def test_a_plan_and_a_certificate_set_side_by_side(run: Run, problem: Path, tmp_
 def test_a_run_by_its_name(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "no journal of runs" in run("report", "last", "-o", "x.html").err
-    Path("p.toml").write_text(template("paraphrase"), encoding="utf-8")
+    Path("p.toml").write_text(_template("paraphrase"), encoding="utf-8")
     Path("script.json").write_text('{"rules": [{"pattern": ".*", "text": "42"}]}')
     assert run("acquire", "p.toml", "--model", "scripted:script.json", "--quiet").code == 0
     made = run("report", "last", "-o", "x.html", "--json")

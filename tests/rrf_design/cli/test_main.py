@@ -211,11 +211,11 @@ def test_json_is_one_line_without_infinities(capsys: pytest.CaptureFixture[str])
 
 
 def test_text_of_problem_files_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    output.console.cache_clear()
+    output._console.cache_clear()
     output.say("[red]x[/red] [link]")
     output.table("", ["a"], [["[bold]y"]])
     printed = capsys.readouterr().out
-    output.console.cache_clear()
+    output._console.cache_clear()
     assert "[red]x[/red] [link]" in printed
     assert "[bold]y" in printed
 
@@ -232,8 +232,8 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     import rich.console
 
     terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
-    monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
-    progress = output.Progress("margin", time_limit=10.0, shown=True)
+    monkeypatch.setattr(output, "_console", lambda *, stderr=False: terminal)
+    progress = output._Progress("margin", time_limit=10.0, shown=True)
     progress(0.5, (0.125, 0.25), "")
     progress(None, (0.125, 0.2), "")
     progress.stop()
@@ -244,8 +244,8 @@ def test_words_take_the_place_of_bounds(monkeypatch: pytest.MonkeyPatch, capsys:
     import rich.console
 
     terminal = rich.console.Console(stderr=True, force_terminal=True, width=160, color_system=None)
-    monkeypatch.setattr(output, "console", lambda *, stderr=False: terminal)
-    progress = output.Progress("repair", time_limit=None, shown=True)
+    monkeypatch.setattr(output, "_console", lambda *, stderr=False: terminal)
+    progress = output._Progress("repair", time_limit=None, shown=True)
     progress(0.5, None, "best so far, not proven: a")
     progress.stop()
     assert "best so far, not proven: a" in capsys.readouterr().err
@@ -262,7 +262,7 @@ def test_an_interrupt_inside_a_kernel_is_an_interrupt() -> None:
     SystemError of that, twice over.
     """
 
-    def kernel(progress: output.Progress) -> None:
+    def kernel(progress: output._Progress) -> None:
         progress(0.5, None, "best so far, not proven: a")
         inner = SystemError("returned a result with an exception set")
         inner.__cause__ = KeyboardInterrupt()

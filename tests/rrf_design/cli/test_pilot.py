@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rrf_design.cli.estimate import _shown
-from rrf_design.cli.pilot import _describe_forecast, _describe_pilot, _in_figures, expected
+from rrf_design.cli.pilot import _describe_forecast, _describe_pilot, _expected, _in_figures
 
 Run = Any
 
@@ -327,10 +327,10 @@ def test_what_is_checked_at_random_is_not_delivered_without_a_person(proven_poli
 def test_nobody_is_asked_where_the_rest_is_withheld(proven_policy: dict[str, Any]) -> None:
     withheld = {**proven_policy, "ladder": {**proven_policy["ladder"], "last": "withheld"}}
     assert "person" not in _in_figures(withheld)
-    assert expected(withheld, None) == []
+    assert _expected(withheld, None) == []
     everything = {**proven_policy, "ladder": None, "cost_per_item": 30.0}
     assert _in_figures(everything) == "A person checks every item, for 30 each."
-    assert expected(everything, None) == []
+    assert _expected(everything, None) == []
 
 
 def test_one_is_not_many(proven_policy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

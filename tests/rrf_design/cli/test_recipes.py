@@ -16,7 +16,7 @@ import pytest
 from loopback_model import largest_amount, model_server
 
 import rrf_design as rrf
-from rrf_design.cli.init import RECIPES, SITUATIONS, _recipe_files, template
+from rrf_design.cli.init import RECIPES, SITUATIONS, _recipe_files, _template
 from rrf_design.models import Request
 from rrf_design.models.cache import AnswerCache
 from rrf_design.models.scripted import ScriptedModel
@@ -175,14 +175,14 @@ RIGHT = {
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_a_right_answer_is_read_by_the_parser_it_names(situation: str) -> None:
     text, value = RIGHT[situation]
-    node = rrf.loads(template(situation)).nodes[0]
+    node = rrf.loads(_template(situation)).nodes[0]
     assert node.parser is not None
     assert parsers.get(node.parser).parse(text).value == value
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_a_live_run_could_ask_every_node(situation: str) -> None:
-    for node in rrf.loads(template(situation)).nodes:
+    for node in rrf.loads(_template(situation)).nodes:
         assert node.prompt
         assert node.parser is not None
         assert parsers.get(node.parser).dim == node.dim

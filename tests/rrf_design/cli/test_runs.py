@@ -22,7 +22,7 @@ import rrf_design as rrf
 from rrf_design.acquisition import Journal, acquire
 from rrf_design.acquisition.redaction import HIDDEN
 from rrf_design.cli import main
-from rrf_design.cli.init import template
+from rrf_design.cli.init import _template
 from rrf_design.cli.live_models import Live
 from rrf_design.cli.output import Printer, _RunEvents, _RunProgress
 from rrf_design.cli.report import EVERY, _ended_politely, follow
@@ -228,7 +228,7 @@ def test_consent_is_given_by_yes_or_by_a_limit(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(
-        "rrf_design.cli.live_models.agreed", lambda spending, *, said, quiet: asked.append(said) or said
+        "rrf_design.cli.live_models._agreed", lambda spending, *, said, quiet: asked.append(said) or said
     )
     consent = chosen(["embedded"], yes=yes).options["consent"]
     assert consent("what it costs", said) is agreed
@@ -311,7 +311,7 @@ def test_ctrl_c_ends_it_with_a_page_that_stays(tmp_path: Path, states: list[dict
 
 def test_a_real_run_is_followed_to_its_end(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("p.toml").write_text(template("paraphrase"), encoding="utf-8")
+    Path("p.toml").write_text(_template("paraphrase"), encoding="utf-8")
     Path("script.json").write_text('{"rules": [{"pattern": ".*", "text": "42"}]}')
     whole = run("acquire", "p.toml", "--model", "scripted:script.json", "--quiet", "--store", "all.sqlite", "--json")
     assert whole.code == 0
@@ -358,7 +358,7 @@ def test_a_run_that_is_going_on_is_followed_by_another_process(tmp_path: Path) -
         return "42"
 
     def acquired() -> None:
-        rrf.acquire(from_document(tomllib.loads(template("paraphrase"))), ScriptedModel(answer), store=store)
+        rrf.acquire(from_document(tomllib.loads(_template("paraphrase"))), ScriptedModel(answer), store=store)
 
     run = threading.Thread(target=acquired)
     run.start()

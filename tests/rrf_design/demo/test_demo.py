@@ -11,7 +11,7 @@ import pytest
 from rrf_design.acquisition import acquire
 from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.demo import TARGET, FieldVerdict, judge, topics
-from rrf_design.demo.warm import use_everything
+from rrf_design.demo.warm import _use_everything
 from rrf_design.models.scripted import ScriptedModel
 
 
@@ -92,7 +92,7 @@ def test_seeds_choose_the_numbers() -> None:
 
 
 def test_the_kernels_of_verifier_and_decoder_are_met() -> None:
-    use_everything()
+    _use_everything()
     from rrf_design.checker import _enumeration as enumeration
     from solvers.kernels import support_pairs
 

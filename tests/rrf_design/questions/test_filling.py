@@ -14,7 +14,7 @@ from rrf_design.errors import InputError
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.questions.filling import Filler, check_columns
 from rrf_design.questions.recipe import AskEntry, RecipeFile, load_recipe, recipe_from_document
-from rrf_design.questions.rewording import dumps_rewordings, lost, write_rewordings
+from rrf_design.questions.rewording import _lost, dumps_rewordings, write_rewordings
 from rrf_design.questions.slots import SlotKind, find_slots, read_exactly
 from rrf_design.structure import structure_key
 
@@ -354,8 +354,8 @@ def test_bad_wordings_are_one_line(ask: dict[str, Any], message: str) -> None:
 )
 def test_what_the_answer_hangs_on_must_survive(text: str, kind: str) -> None:
     original = "Net {{ net }}, 19 % tax? A) yes B) no"
-    assert lost(original, "Is it so that with 19 % tax on {{  net }}: A) yes, B) no?") == []
-    assert any(words.startswith(kind) for words in lost(original, text))
+    assert _lost(original, "Is it so that with 19 % tax on {{  net }}: A) yes, B) no?") == []
+    assert any(words.startswith(kind) for words in _lost(original, text))
 
 
 def test_a_model_writes_and_only_reviewed_wordings_are_asked(tmp_path: Path) -> None:

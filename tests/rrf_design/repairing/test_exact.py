@@ -16,7 +16,7 @@ from rrf_design.errors import InputError
 from rrf_design.operators import Operator
 from rrf_design.premise import Parts
 from rrf_design.repairing import Certainty, Failure, count_failures, repair_many
-from rrf_design.repairing.engine import SharedDesign, operator_key
+from rrf_design.repairing.engine import SharedDesign, _operator_key
 from rrf_design.repairing.fields import _with_anchor_values
 
 
@@ -489,7 +489,7 @@ def test_it_is_the_item_s_own_operator(held: frozenset[str]) -> None:
     np.testing.assert_allclose(cast.matrix.toarray(), slow.matrix.toarray(), atol=1e-14)
     np.testing.assert_allclose(cast.target, slow.target, atol=1e-14)
     assert cast.block_ids == slow.block_ids
-    assert template.key == operator_key(template.operator)
+    assert template.key == _operator_key(template.operator)
     np.testing.assert_array_equal(template.operator.magnitudes.toarray(), abs(template.operator.matrix.toarray()))
 
 

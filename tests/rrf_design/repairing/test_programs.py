@@ -7,7 +7,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.repairing import select_program
-from rrf_design.repairing.repairs import _scale_problem, modified_tokens, robust_scale
+from rrf_design.repairing.repairs import _modified_tokens, _scale_problem, robust_scale
 
 
 def test_the_outlier_is_not_chosen(equality, answers):
@@ -86,4 +86,4 @@ def test_modified_tokens_are_counted_after_the_choice():
     [("", "", 0), ("x", "", 1), ("def f(:", "def f(;", 1), ("a = 'ä", "a = 'ö", 1), ("\x00", "\x00", 0)],
 )
 def test_tokens_of_anything(before, after, changed):
-    assert modified_tokens(before, after) == changed
+    assert _modified_tokens(before, after) == changed

@@ -24,6 +24,7 @@ from rrf_design.reporting.pages import (
     Column,
     Markup,
     Picture,
+    _escape,
     amount,
     at_least,
     at_most,
@@ -31,7 +32,6 @@ from rrf_design.reporting.pages import (
     callout,
     cards,
     code,
-    escape,
     figure,
     figures,
     join,
@@ -162,7 +162,7 @@ def test_markup_is_kept_and_text_is_not() -> None:
 
 
 def test_characters_that_disguise_are_made_visible() -> None:
-    assert escape("a\u202eb\x00c") == "a\\u202eb\\u0000c"
+    assert _escape("a\u202eb\x00c") == "a\\u202eb\\u0000c"
 
 
 @settings(max_examples=50, deadline=None)

@@ -25,7 +25,7 @@ from rrf_design.risk import (
 )
 from rrf_design.risk.arguments import choice, share, whole
 from rrf_design.risk.counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, PValue
-from rrf_design.risk.statements import _forbidden_counts, _UnknownSize, _worst_tails, evidence, tails, together
+from rrf_design.risk.statements import _forbidden_counts, _tails, _UnknownSize, _worst_tails, evidence, together
 
 ALPHA = Fraction(1, 10)
 
@@ -401,7 +401,7 @@ def test_many_tails_are_single_ones() -> None:
     sizes, wrong = np.array([400, 900, 5000]), np.array([40, 90, 700])
     for drawn, seen in ((100, 0), (100, 12), (300, 30), (390, 35), (390, 2)):
         listed = [HypergeometricTail(int(n), int(k), drawn, seen).value for n, k in zip(sizes, wrong, strict=True)]
-        many = tails(sizes, wrong, np.full(3, drawn), np.full(3, seen))
+        many = _tails(sizes, wrong, np.full(3, drawn), np.full(3, seen))
         assert many == pytest.approx(listed, rel=1e-9, abs=1e-300)
 
 

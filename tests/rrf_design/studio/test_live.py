@@ -16,7 +16,7 @@ import rrf_design as rrf
 from rrf_design.acquisition import RunFollower
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.studio import Library
-from rrf_design.studio.live import Watched, events
+from rrf_design.studio.live import _Watched, events
 
 from .conftest import made
 
@@ -84,7 +84,7 @@ def test_a_viewer_is_told_what_changes_and_of_a_journal_that_is_gone(watched: di
     (tmp_path / "runs.sqlite").write_bytes(watched["store"].read_bytes())
     entry = Library([tmp_path]).entry(f"runs.sqlite#{watched['run'].run}")
     now = [0.0]
-    follow = Watched(entry, clock=lambda: now[0])
+    follow = _Watched(entry, clock=lambda: now[0])
     told: list[str] = []
 
     async def listen() -> None:

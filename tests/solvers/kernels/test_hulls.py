@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import linprog
 
 from solvers.kernels.counts import least_weight, light_counts
-from solvers.kernels.covering_minimum import definite, raised, suffices, unsure
+from solvers.kernels.covering_minimum import _raised, definite, suffices, unsure
 from solvers.kernels.covering_minimum import enough as covering_minimum_enough
-from solvers.kernels.covers import separate, whole
+from solvers.kernels.covers import _whole, separate
 
 ALL = np.zeros((0, 0), dtype=np.int64)  # no sets of coordinates: all of them at once
 NONE = np.zeros(0, dtype=np.int64)
@@ -146,9 +146,9 @@ def test_single_sums_are_definite_or_raised_by_their_radius() -> None:
     assert covering_minimum_enough(np.array([[0, -1], [1, -1]]), matrix, matrix, 0.0, 0.5, work)
     assert not covering_minimum_enough(np.array([[0, -1], [0, 1]]), matrix, matrix, 0.0, 0.5, work)
     assert not covering_minimum_enough(ALL, matrix, matrix, 0.0, 0.5, work)
-    assert raised(0.25, 0.5, 0.0) == 0.25
-    assert raised(0.25, 0.5, 0.04) == pytest.approx(0.49)
-    assert raised(0.25, 0.5, 0.04) <= 0.49
+    assert _raised(0.25, 0.5, 0.0) == 0.25
+    assert _raised(0.25, 0.5, 0.04) == pytest.approx(0.49)
+    assert _raised(0.25, 0.5, 0.04) <= 0.49
     spread = (np.array([1, 3, 2]), np.array([0.0, 0.0, 0.1]))
     assert [unsure(spread, k) for k in range(3)] == [False, True, True]
 
@@ -196,9 +196,9 @@ def test_a_share_is_cut_off_exactly_when_it_lies_outside_the_hull(seed):
 
 
 def test_weights_become_whole_numbers():
-    assert whole(np.array([1 / 3, 2 / 3, 0.0])).tolist() == [1, 2, 0]
-    assert whole(np.zeros(2)).tolist() == [0, 0]
-    assert whole(np.array([np.sqrt(2), 1.0])).max() > 1000
+    assert _whole(np.array([1 / 3, 2 / 3, 0.0])).tolist() == [1, 2, 0]
+    assert _whole(np.zeros(2)).tolist() == [0, 0]
+    assert _whole(np.array([np.sqrt(2), 1.0])).max() > 1000
 
 
 def separated(field: Uncertain, *, both: bool):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_fields import adjacency, block, csr, harmful, listed, offsets_of, shifted
 
-from solvers.kernels.block import block_centres, block_norms, scan_blocks
+from solvers.kernels.block import _block_norms, block_centres, scan_blocks
 from solvers.kernels.dense import centre_order, scan_dense
 from solvers.kernels.emit import centres_first
 from solvers.kernels.sparse import scan_sparse, sparse_stars
@@ -121,7 +121,7 @@ def test_norms_bound_the_whitened_blocks():
     n, widest = len(dims), max(dims)
     norms, sound = np.empty((n, n)), np.empty(n, np.bool_)
     kept = np.zeros((n, n, widest, widest))
-    block_norms(matrix, offsets, n, np.zeros((n, widest, widest)), norms, kept, sound, True)
+    _block_norms(matrix, offsets, n, np.zeros((n, widest, widest)), norms, kept, sound, True)
     assert sound.all()
     for a in range(n):
         for b in range(a + 1, n):

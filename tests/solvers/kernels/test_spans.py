@@ -12,7 +12,7 @@ from scipy import sparse
 
 from solvers._gram import column_groups
 from solvers.decoding.spans import build_spans
-from solvers.kernels.support_pairs import adjacent, scan_pairs, scan_rows
+from solvers.kernels.support_pairs import _adjacent, scan_pairs, scan_rows
 from solvers.kernels.support_spans import column_products, node_grams, orthonormal, sparse_overlap
 from solvers.kernels.suspects import _largest, _traces, scan_suspects
 
@@ -107,9 +107,9 @@ def test_few_rows_exclude_only_what_all_rows_exclude():
 
 def test_adjacency():
     pointers, neighbours = np.array([0, 2, 3]), np.array([1, 4, 0])
-    assert adjacent(pointers, neighbours, 0, 4)
-    assert not adjacent(pointers, neighbours, 0, 3)
-    assert not adjacent(pointers, neighbours, 1, 9)
+    assert _adjacent(pointers, neighbours, 0, 4)
+    assert not _adjacent(pointers, neighbours, 0, 3)
+    assert not _adjacent(pointers, neighbours, 1, 9)
 
 
 @pytest.mark.parametrize("closeness", [1.0, 1e-3, 1e-7])

@@ -60,7 +60,7 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize(("dim", "thin"), warm.KINDS)
 def test_both_ways_agree_bit_for_bit_on_every_kind_of_field(compared: Counter[str], dim: int, thin: bool) -> None:
-    warm.ask_everything(dim, thin)
+    warm._ask_everything(dim, thin)
     assert {"local_search", "separate", "exchange_rows"} <= compared.keys()
 
 

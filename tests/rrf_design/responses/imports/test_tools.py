@@ -16,9 +16,9 @@ from rrf_design.responses.imports import TOOLS, node_names, read_logs, recognise
 from rrf_design.responses.imports.records import (
     ImportedRow,
     RecordPaths,
+    _lines,
     at,
     first_record,
-    lines,
     money,
     name_at,
     parse,
@@ -203,22 +203,22 @@ def test_the_first_record_and_scores_that_are_no_number(tmp_path: Path) -> None:
 def test_lines_and_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}\n\n  \n{"a": 2}')
-    assert list(lines(path)) == [(1, {"a": 1}), (4, {"a": 2})]
+    assert list(_lines(path)) == [(1, {"a": 1}), (4, {"a": 2})]
     assert first_record(path) == {"a": 1}
     path.write_text("{}\n[1]")
     with pytest.raises(InputError, match="line 2: must be an object, not list"):
-        list(lines(path))
+        list(_lines(path))
     path.write_text("")
     assert first_record(path) == {}
     with pytest.raises(InputError, match="can't be read"):
-        list(lines(tmp_path / "gone.jsonl"))
+        list(_lines(tmp_path / "gone.jsonl"))
 
 
 def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = lines_in(tmp_path / "x.jsonl", {"a": "x" * 100})
     monkeypatch.setattr(records, "LONGEST_LINE", 50)
     with pytest.raises(InputError, match="line 1: longer than"):
-        list(lines(path))
+        list(_lines(path))
     monkeypatch.setattr(records, "LARGEST_FILE", 50)
     with pytest.raises(InputError, match="larger than"):
         whole(path)

@@ -26,7 +26,7 @@ from rrf_design.responses.sandbox import (
 )
 from rrf_design.responses.sandbox import _zygote as zygote
 from rrf_design.responses.sandbox import runner as module
-from rrf_design.responses.sandbox.runner import Worker
+from rrf_design.responses.sandbox.runner import _Worker
 
 LIMITS = ProgramLimits(call=0.2, cpu=1, wall=5.0)
 
@@ -140,7 +140,7 @@ def test_an_interrupted_run_leaves_no_answer_for_the_next(monkeypatch: pytest.Mo
     with Sandbox(workers=1, limits=LIMITS) as sandbox:
         assert sandbox.isolation.layers
         with monkeypatch.context() as patch:
-            patch.setattr("rrf_design.responses.sandbox.runner.Worker._line", interrupt)
+            patch.setattr("rrf_design.responses.sandbox.runner._Worker._line", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 sandbox.run(Program.build("def solve(): return 1", [[]]))
         assert sandbox.run(Program.build("def solve(): return 2", [[]])).outputs == (2,)
@@ -200,29 +200,29 @@ SEVEN = Program.build("def solve(): return 7", [[]], expected=[7])
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    made = Worker(without=("namespaces",))
+def worker() -> Iterator[_Worker]:
+    made = _Worker(without=("namespaces",))
     yield made
     made.close()
 
 
-def test_a_program_and_the_next_one(worker: Worker) -> None:
+def test_a_program_and_the_next_one(worker: _Worker) -> None:
     for _ in range(2):
         assert worker.run(SEVEN, LIMITS_WORKER).status is ProgramStatus.RIGHT
     large = Program.build("def solve(xs): return sum(xs)", [[list(range(60_000))]], expected=[sum(range(60_000))])
     assert worker.run(large, LIMITS_WORKER).status is ProgramStatus.RIGHT  # more than a pipe holds
 
 
-def test_a_system_without_processes_or_layers_says_so(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_processes_or_layers_says_so(worker: _Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "namespaces" not in worker.isolation.layers
     assert worker.isolation.level is not Level.NAMESPACES
     monkeypatch.setattr(module.sys, "executable", "/bin/false")
     with pytest.raises(MissingDependency, match=r"could not start here \(exit code 1\)"):
-        Worker(without=("namespaces",))
+        _Worker(without=("namespaces",))
 
 
 def test_a_lost_process_is_replaced_and_its_program_has_crashed() -> None:
-    made = Worker(without=("namespaces",))
+    made = _Worker(without=("namespaces",))
     first = made._process.pid
     os.killpg(first, signal.SIGKILL)
     assert made.run(SEVEN, LIMITS_WORKER).status is ProgramStatus.CRASH
@@ -232,7 +232,7 @@ def test_a_lost_process_is_replaced_and_its_program_has_crashed() -> None:
 
 
 def test_nothing_stays_after_closing_and_it_starts_again_when_it_is_used() -> None:
-    made = Worker(without=("namespaces",))
+    made = _Worker(without=("namespaces",))
     first = made._process.pid
     made.close()
     made.close()
@@ -242,7 +242,7 @@ def test_nothing_stays_after_closing_and_it_starts_again_when_it_is_used() -> No
 
 
 def test_an_answer_on_its_way_is_never_the_next_program_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Worker(without=("namespaces",))
+    made = _Worker(without=("namespaces",))
 
     def interrupted(*_: object) -> bytes:
         raise KeyboardInterrupt
@@ -259,7 +259,7 @@ def test_an_answer_on_its_way_is_never_the_next_program_s(monkeypatch: pytest.Mo
 def test_a_system_without_processes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(module.os, "fork")
     with pytest.raises(MissingDependency, match="needs Linux"):
-        Worker()
+        _Worker()
 
 
 @pytest.fixture
