@@ -312,9 +312,8 @@ def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) 
         first = asked.setdefault(question.id, node.id)
         changes["read_from"] = None if first == node.id else first
         if first == node.id != question.id:
-            changes |= {
-                key: getattr(question, key) for key in ("cost", "price", "prompt", "system", "model", "max_tokens")
-            }
+            own_keys = ("cost", "price", "prompt", "after", "system", "model", "max_tokens")
+            changes |= {key: getattr(question, key) for key in own_keys}
         nodes.append(node.model_copy(update=changes))
     blocks = {block.id for block in problem.blocks if members.issuperset(block.nodes)}
 

@@ -135,6 +135,10 @@ class Node(Entry):
     """Which of the run's models is asked; the first one by default."""
     prompt: Text | None = None
     """What a live run asks; the fields below belong to it."""
+    after: Literal["repair"] | None = None
+    """Asked once the other answers are there, and shown what they come to: one more answer, never a
+    truth.
+    """
     system: Text | None = None
     parser: Text | Table | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] | None = None
@@ -152,7 +156,11 @@ class Node(Entry):
             raise ValueError("give only one of sigma and metric")
         if self.repeats > self.most_repeats:
             raise ValueError(f"repeats = {self.repeats} is more than most_repeats = {self.most_repeats}")
-        own = ("cost", "price", "again", "prompt", "system", "max_tokens", "model")
+        if self.after is not None and (self.cost is None or self.repeats > 1 or self.again is not None):
+            raise ValueError(
+                'after = "repair" is of a question on sale that is asked once: give a cost, and no repeats'
+            )
+        own = ("cost", "price", "again", "prompt", "after", "system", "max_tokens", "model")
         given = [key for key in own if getattr(self, key) is not None]
         if self.read_from is not None and (given or self.repeats > 1):
             raise ValueError(

@@ -195,6 +195,8 @@ class Decider:
                 continue
             block = design.problem.block_by_id.get(name)
             again_of = design.again_of(name)
+            if block is None and self._waits(design.problem, name, coming):
+                continue  # it is shown what the others come to
             nodes = (again_of or name,) if block is None else block.nodes
             if lost.intersection(nodes):
                 continue  # it was chosen for an answer that then could not be read
@@ -207,6 +209,14 @@ class Decider:
             else:
                 short = True
         return found, short
+
+    @staticmethod
+    def _waits(problem: Problem, name: str, coming: Collection[str]) -> bool:
+        """Whether a question is asked after others that are still to be answered."""
+        nodes = problem.node_by_id
+        if name not in nodes or nodes[name].after is None:
+            return False
+        return any(other in nodes and nodes[other].after is None for other in coming)
 
     def check(self, item: str, *, planned: bool) -> Stop | None:
         """The first stopping rule that fires; in triage, that the item is checked, or consistent

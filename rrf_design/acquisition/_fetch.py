@@ -7,11 +7,13 @@ wrong dimension or a source that may not be used is found while it still costs n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.acquisition._concluding import repaired
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.classes import HeardClasses, open_nodes
@@ -34,6 +36,7 @@ from rrf_design.models.base import NotBegun
 from rrf_design.transforms import VETOED, rules_of, vetoed
 
 if TYPE_CHECKING:
+    from rrf_design.acquisition._candidates import Candidates
     from rrf_design.field import Node
     from rrf_design.models import Model, PriceTable, Reply, Request, Roster, Usage
     from rrf_design.models.base import Again, AgainAsync
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from rrf_design.models.pacing import Pace
     from rrf_design.models.prices import CallTally
     from rrf_design.problem import Problem
+    from rrf_design.repairing.engine import RepairEngine
     from rrf_design.responses import Parser
     from rrf_design.responses.parsed import Parsed
 
@@ -59,6 +63,8 @@ class _Question:
     """The model's name in this run."""
     classes: HeardClasses | None = None
     """Of its item, where its answers are classes."""
+    after: bool = False
+    """Whether it is shown what the other answers come to."""
 
     def value(self, parsed: Parsed) -> tuple[float, ...] | None:
         """What was read, as numbers."""
@@ -80,6 +86,13 @@ class _Call:
     """The model's name in this run."""
     kind: str = ""
     """Of a judge: that of its source."""
+    shown: bool = False
+    """Whether its text is as long as the answers that came before it."""
+
+
+MENDED = "The same was asked in other ways before. Brought into agreement, the answers are:"
+DISAGREE = "The same was asked in other ways before. The answers do not agree:"
+OWN_WORK = "All of them may be wrong: work it out anew, then answer as asked above."
 
 
 class Fetcher:
@@ -140,10 +153,13 @@ class Fetcher:
                         repeat = judged[whose] = judged.get(whose, -1) + 1
                         source.request = replace(source.request, repeat=repeat)
         self._paces: dict[int, Pace] = {}
+        self._repairing = Lock()
         self.state: RunState | None = None
         """The run's own, once there is one: what a judge costs depends on the answers that it is
         shown.
         """
+        self.designs: Mapping[str, Candidates] = {}
+        """The run's own as well: what answers come to is shown to whoever is asked after them."""
 
     def _whose(self, model: Model) -> str:
         """By what can change its answers, as the cache knows it: one model under two names is asked
@@ -244,12 +260,12 @@ class Fetcher:
         source = self.sources.get((item, name))
         if source is not None and not isinstance(source, Verifier):
             return Terms(deferred=source.deferred, local=source.local)
-        # A judge's request is as long as the answers that it is shown; `_begun` sees to later ones.
+        # A request that shows answers is as long as they are; `_begun` sees to later ones.
         call = self._call(item, name, None if self.state is None else self.state.items[item])
         if call is None:
             return Terms(local=self.all_local, calls=1)
         ceiling, local = self._ceiling(call.model, call.request), call.model.local
-        batched = self._batch_api and not call.kind and call.model.batches() is not None
+        batched = self._batch_api and not call.shown and call.model.batches() is not None
         attempts = 0 if batched else call.model.retry.attempts  # handed in once: a repetition is another purchase
         return Terms(ceiling, local=local, calls=1, batched=batched, model=call.name, attempts=attempts)
 
@@ -348,7 +364,8 @@ class Fetcher:
         if self._cache is None:
             return {}
         found: dict[str, Any] = {}
-        for name in [*(node.id for node in problem.nodes), *self._again.get(item, ())]:
+        alone = (node.id for node in problem.nodes if node.after is None)
+        for name in [*alone, *self._again.get(item, ())]:
             first = self._kept(Purchase(item, name, Buys.ANSWER, 0.0))
             for settled in () if first is None else self.read_with(first):
                 said = {"value": list(settled.value)} if settled.value is not None else {"status": settled.outcome}
@@ -386,7 +403,9 @@ class Fetcher:
     def in_batches(self, purchase: Purchase) -> bool:
         """Whether a purchase is a question that is handed in with others."""
         asked = purchase.buys is Buys.ANSWER and self._batch_api
-        return asked and self.questions[purchase.item, purchase.name].model.batches() is not None
+        if not asked or self.questions[purchase.item, purchase.name].after:
+            return False
+        return self.questions[purchase.item, purchase.name].model.batches() is not None
 
     def settle(self, purchase: Purchase, reply: Reply) -> Settlement:
         """What a reply to a question amounts to that came back by another way; `Unreachable` if it
@@ -439,11 +458,11 @@ class Fetcher:
             await model.release()
 
     def _begun(self, purchase: Purchase, state: ItemState) -> _Call | None:
-        """The call that fetches a purchase; `NotBegun` for a judge that is shown an answer which
-        came after its price was reserved: that is done anew.
+        """The call that fetches a purchase; `NotBegun` for one that is shown an answer which came
+        after its price was reserved: that is done anew.
         """
         call = self._call(purchase.item, purchase.name, state)
-        if call is not None and call.kind and self.state is not None:
+        if call is not None and call.shown and self.state is not None:
             terms = Terms(self._ceiling(call.model, call.request), attempts=call.model.retry.attempts)
             if terms.after(purchase.tried).ceiling > purchase.ceiling:
                 raise NotBegun
@@ -453,12 +472,39 @@ class Fetcher:
         """What is asked for an entry as its item stands; None for sources that ask no model."""
         question, source = self.questions.get((item, name)), self.sources.get((item, name))
         if question is not None:
-            return _Call(question.model, question.request, partial(self._read, question), question.name)
+            if question.after and state is not None:
+                words = question.request.prompt + self._repaired_words(item, name, state)
+                question = replace(question, request=replace(question.request, prompt=words))
+            read = partial(self._read, question)
+            return _Call(question.model, question.request, read, question.name, shown=question.after)
         if not isinstance(source, Verifier):
             return None
         request = source.request if state is None else source.request_for(_asked(state, None))
         read = partial(self._opinion, source, request)
-        return _Call(source.model, request, read, self.roster.called(source.spec), source.kind)
+        return _Call(source.model, request, read, self.roster.called(source.spec), source.kind, shown=True)
+
+    def _repaired_words(self, item: str, name: str, state: ItemState) -> str:
+        """What the answers to the questions that one is related to come to, for its own prompt."""
+        design = self.designs[item]
+        blocks = (block.nodes for block in design.problem.relations if name in block.nodes)
+        near = {other for nodes in blocks for other in nodes} - {name}
+        with self._repairing:
+            found = repaired(design, state, self._engine).get("repaired") or {}
+        values = {other: found[other] for other in found if other in near and found[other] is not None}
+        head = MENDED if values else DISAGREE
+        values = values or {other: value for other, value in state.values(Buys.ANSWER).items() if other in near}
+        told = [f"{other}: {self._in_words(item, value)}" for other, value in values.items()]
+        return "\n\n" + "\n".join([head, *told, OWN_WORK]) if told else ""
+
+    @cached_property
+    def _engine(self) -> RepairEngine:
+        from rrf_design.repairing.engine import RepairEngine
+
+        return RepairEngine()
+
+    def _in_words(self, item: str, value: Sequence[float]) -> str:
+        label = self.classes[item].label(value) if item in self.classes else None
+        return label if label is not None else ", ".join(f"{number:.12g}" for number in value)
 
     def _opinion(self, source: Verifier, request: Request, reply: Reply, passing: bool | None) -> Fetched:
         found = source.fetched(request, reply, passing)
@@ -514,7 +560,8 @@ class Fetcher:
             self.roster[name].check(request)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        return _Question(self.roster[name], request, parser, name, classes if parser.dim == 0 else None)
+        heard = classes if parser.dim == 0 else None
+        return _Question(self.roster[name], request, parser, name, heard, node.after is not None)
 
 
 def _as_read(settlement: Settlement) -> Parsed:

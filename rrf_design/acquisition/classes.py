@@ -10,7 +10,7 @@ journal, so a resumed run goes on with the same.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,12 @@ class HeardClasses:
                 taken = set(self._places.values())
                 place = self._places[label] = next(index for index in range(self.room) if index not in taken)
         return tuple(float(index == place) for index in range(self.room))
+
+    def label(self, vector: Sequence[float]) -> str | None:
+        """The class that stands where a vector has its one; None where none does."""
+        place = max(range(len(vector)), key=vector.__getitem__)
+        with self._lock:
+            return next((label for label, own in self._places.items() if own == place), None)
 
     def recall(self, state: ItemState, parsers: Mapping[str, Parser]) -> None:
         """What the journal says: the class of every settled text, at the coordinate it had."""

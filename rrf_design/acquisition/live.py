@@ -240,7 +240,7 @@ def acquire(
             read_with=fetcher.read_with,
             watch=None if progress is None else ProgressReport(progress),
         )
-        fetcher.state = acquirer.state
+        fetcher.state, fetcher.designs = acquirer.state, acquirer.designs
         driver = (BatchDriver if settings.batch_api else Driver)(acquirer, fetcher, redactor)
         for item, field in fields.items():
             fetcher.recall(item, field, acquirer.state.items[item])

@@ -359,7 +359,7 @@ def _node(ask: AskEntry, part: _Part, asked: str | None) -> dict[str, Any]:
             raise InputError(f"ask {ask.id!r}: {error}") from None
         if dim is not None and dim > 1:
             found["dim"] = dim
-    found |= _given(ask, "system", "max_tokens") if asked is None else {}
+    found |= _given(ask, "after", "system", "max_tokens") if asked is None else {}
     found |= _given(ask, "when")
     if part.tolerance is not None:
         found |= {"tolerance": part.tolerance, "metric": _weight(ask.id, part)}

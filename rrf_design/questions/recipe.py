@@ -145,6 +145,8 @@ class AskEntry(Entry):
     repeat: Count = 1
     cost: Number | None = None
     buy: Literal["always", "if needed"] = "always"
+    after: Literal["repair"] | None = None
+    """Asked once the other answers are there, and shown what they come to."""
     max_tokens: Count | None = None
     range: tuple[Number, Number] | None = None
     sigma: Number | None = None
@@ -180,6 +182,8 @@ class AskEntry(Entry):
             raise ValueError("change says how the answer differs from another one; say which with like")
         if self.buy == "if needed" and self.cost is None:
             raise ValueError('buy = "if needed" needs a cost to be weighed against')
+        if self.after is not None and (self.buy != "if needed" or self.repeat > 1):
+            raise ValueError('after = "repair" goes with buy = "if needed" and a cost, and is asked once')
         return self
 
     @property

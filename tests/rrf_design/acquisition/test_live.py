@@ -323,6 +323,44 @@ def test_a_judge_costs_no_more_than_was_reserved_however_long_the_answer_is(tmp_
     assert tight.items[0].anchors == {}  # not asked: it could have cost more than was left
 
 
+def test_a_question_after_the_repair_is_shown_what_the_others_come_to(tmp_path: Path) -> None:
+    """It is asked last, sees the repaired field and not the answer that was wrong, and its own
+    answer is one more: it can be blamed like any other.
+    """
+    asked: list[str] = []
+
+    def say(request: Any) -> str:
+        asked.append(request.prompt)
+        return {"One?": "7", "Two?": "9", "Three?": "7"}.get(request.prompt, "8")
+
+    problem = rrf.Problem(
+        k=1,
+        nodes=[
+            {"id": "again", "prompt": "Again?", "cost": 1.0, "after": "repair"},
+            {"id": "a", "prompt": "One?"},
+            {"id": "b", "prompt": "Two?"},
+            {"id": "c", "prompt": "Three?"},
+        ],
+        relations=[
+            {"id": f"{one}{two}", "tail": one, "head": two}
+            for one, two in (("a", "b"), ("b", "c"), ("a", "c"), ("a", "again"), ("b", "again"), ("c", "again"))
+        ],
+        target=1.5,
+    )
+    run = go(problem, tmp_path, scripted(say))
+    assert asked[:3] == ["One?", "Two?", "Three?"]
+    assert asked[3].startswith("Again?\n\n")
+    assert "Brought into agreement, the answers are:\na: 7\nb: 7\nc: 7\n" in asked[3]
+    (item,) = run.items
+    assert item.answers["again"] == (8.0,)
+    assert item.repair["verdict"] == "contradicted"  # two are wrong now: 9, and what was asked after
+
+
+def test_what_is_asked_after_the_repair_is_on_sale() -> None:
+    with pytest.raises(InputError, match="give a cost, and no repeats"):
+        rrf.Problem(nodes=[{"id": "a", "prompt": "?", "after": "repair"}])
+
+
 def test_cycles_are_looked_for_less_often_while_a_run_goes_on_and_as_before_afterwards(tmp_path: Path) -> None:
     import gc
 
