@@ -40,7 +40,7 @@ class _Shrunk:
         return asdict(self)
 
 
-def _sensitivity(
+def sensitivity(
     problem: Problem, select: Selection = None, *, k: int | None = None, taus: Sequence[float] = TAUS
 ) -> tuple[_Shrunk, ...]:
     """The margin and the error bound of what is owned plus selected, for each shrinkage τ instead
@@ -138,7 +138,7 @@ def beside_certificate(
     """
     told: dict[str, Any] = {}
     if sweep:
-        told["sensitivity"] = [row.to_json() for row in _sensitivity(problem, select, k=k)]
+        told["sensitivity"] = [row.to_json() for row in sensitivity(problem, select, k=k)]
     if shared := shared_words(problem, problem.design(select).operator.block_ids):
         told["shared_noise"] = shared
     if guessed := raised_words(problem, select, k=k):

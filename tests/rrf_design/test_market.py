@@ -29,7 +29,7 @@ from rrf_design.noise import (
 )
 from rrf_design.planning import plan
 from rrf_design.rows import _own_covariance, _shrunk, block_rows
-from rrf_design.shrinkage import TAUS, _sensitivity
+from rrf_design.shrinkage import TAUS, sensitivity
 
 
 def anchors(*entries, **settings):
@@ -431,20 +431,20 @@ def shrinkage_field(covariance: np.ndarray, **settings: float) -> rrf.Problem:
 
 
 def test_every_row_is_the_margin_of_that_covariance() -> None:
-    for row in _sensitivity(shrinkage_field(SIGMA)):
+    for row in sensitivity(shrinkage_field(SIGMA)):
         slow = shrinkage_field(_shrunk(SIGMA, row.tau)).margin()
         assert row.lower == pytest.approx(slow.lower)
         assert row.lower <= slow.value * (1 + 1e-9)
         assert row.error_bound is not None
-    assert [row.tau for row in _sensitivity(shrinkage_field(SIGMA))] == list(TAUS)
+    assert [row.tau for row in sensitivity(shrinkage_field(SIGMA))] == list(TAUS)
 
 
 def test_bad_input() -> None:
     bare = rrf.Problem(nodes=[{"id": "x"}], anchors=[{"id": "a", "node": "x", "sigma": 1.0}])
     with pytest.raises(rrf.InputError, match="no block of this design declares a covariance"):
-        _sensitivity(bare)
+        sensitivity(bare)
     with pytest.raises(rrf.InputError, match="between 0 and 1, not 2"):
-        _sensitivity(shrinkage_field(SIGMA), taus=[2.0])
+        sensitivity(shrinkage_field(SIGMA), taus=[2.0])
 
 
 def test_certify_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
