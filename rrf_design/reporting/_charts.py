@@ -188,7 +188,7 @@ def _round_ticks(low: float, high: float, *, least: float) -> tuple[float, ...]:
     stride = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
     first = math.ceil(low / stride - 1e-9)
     last = math.floor(high / stride + 1e-9)
-    return tuple(round(i * stride, 12) + 0.0 for i in range(first, last + 1))
+    return tuple(float(f"{i * stride:.12g}") for i in range(first, last + 1))
 
 
 def _axes(x: _Scale, y: _Scale, x_label: str, y_label: str) -> Markup:

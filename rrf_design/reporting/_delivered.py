@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.checker.delivery import RIGHT, ProvenDelivery, boundary, prove_delivery
 from rrf_design.errors import Refused
-from rrf_design.reporting._charts import Series, line_chart
+from rrf_design.reporting._charts import Bar, Series, bar_chart, line_chart
 from rrf_design.reporting.delivery import delivery_lead, proven_head
-from rrf_design.reporting.pages import PageParts, Section, amount, callout, code, figure, prose, section, table
+from rrf_design.reporting.pages import (
+    Markup,
+    PageParts,
+    Section,
+    amount,
+    callout,
+    code,
+    figure,
+    join,
+    prose,
+    section,
+    table,
+)
 
 if TYPE_CHECKING:
     from rrf_design.reporting.documents import PageSource
@@ -39,9 +51,10 @@ def delivered_page(source: PageSource) -> PageParts:
         return PageParts(title, [], subtitle=subtitle, lead=lead, facts=facts)
     cost = ["cost", amount(data["spent"]), f"labels at {amount(data['label_cost'])} each, answers and checks"]
     head = proven_head(proven)
-    parts = [_looks(data, proven), _random(data, proven), _rests(data)]
+    parts = [_looks(data, proven), _rests(data)]
     lead = delivery_lead({**head, "figures": [*head["figures"], cost]})
-    return PageParts(title, [part for part in parts if part is not None], subtitle=subtitle, lead=lead, facts=facts)
+    picture = _random(data, proven) or _decided(data, proven)
+    return PageParts(title, parts, subtitle=subtitle, lead=lead, picture=picture, facts=facts)
 
 
 def _looks(data: Mapping[str, Any], proven: ProvenDelivery) -> Section:
@@ -68,7 +81,15 @@ def _looks(data: Mapping[str, Any], proven: ProvenDelivery) -> Section:
     )
 
 
-def _random(data: Mapping[str, Any], proven: ProvenDelivery) -> Section | None:
+def _decided(data: Mapping[str, Any], proven: ProvenDelivery) -> Markup:
+    """Who decided the rows, where none was drawn at random."""
+    people = sum(len(data[key]) for key in ("before", "looked", "draws", "alike"))
+    found = {"a check": len(data["checked"]), "a person": people, "nobody looked": proven.remaining}
+    bars = [Bar(name, count) for name, count in found.items()]
+    return figure(bar_chart(bars, label="who decided", value_label="rows"), caption="Who decided how many rows.")
+
+
+def _random(data: Mapping[str, Any], proven: ProvenDelivery) -> Markup | None:
     """The staircase: rows drawn across, wrong ones up, and where it would have been proven."""
     if data["picks"] is None:
         return None
@@ -88,7 +109,7 @@ def _random(data: Mapping[str, Any], proven: ProvenDelivery) -> Section | None:
         f"Everything about the {proven.untouched:,} rows that nobody had looked at was fixed before the first was"
         f" drawn. With none wrong {counts[0]:,} rows prove it; each wrong one asks for more."
     )
-    return section("The random rows", prose(told), figure(picture, caption="Draws end where the stairs meet the line"))
+    return join(figure(picture, caption="The random rows: draws end where the stairs meet the line."), prose(told))
 
 
 def _rests(data: Mapping[str, Any]) -> Section:

@@ -46,6 +46,8 @@ class FieldView:
     """Nodes whose response was found wrong."""
     remarks: Mapping[str, str] = field(default_factory=dict)
     """More words about a node or a block."""
+    values: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What a node answered and what it became, in words; empty where there is none."""
 
     @cached_property
     def open_nodes(self) -> frozenset[str]:
@@ -250,9 +252,9 @@ def _energy_words(energy: float) -> str:
     return number(energy, 4) if energy > 0 else "blind"
 
 
-def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
+def field_tables(view: FieldView, index: dict[str, int], *, open_rows: int = FOLDED) -> Markup:
     """Nodes and blocks that are drawn, and for a large field the sums over the rest; rows are tied
-    to the drawing.
+    to the drawing. Tables of more than `open_rows` rows are folded.
     """
     problem = view.problem
     nodes = list(problem.nodes) if view.whole else [problem.node_by_id[name] for name in view.drawn_nodes]
@@ -277,17 +279,19 @@ def field_tables(view: FieldView, index: dict[str, int]) -> Markup:
     blocks.sort(key=lambda item: -view.energies.get(item[1].id, 0.0))
     drawn = "" if view.whole else " drawn"
     parts = [
-        *folded(f"Nodes{drawn}", rows, len(nodes)),
-        *folded(f"Relations and anchors{drawn}", _block_table(view, blocks, follows=follows), len(blocks)),
+        *folded(f"Nodes{drawn}", rows, len(nodes), most=open_rows),
+        *folded(
+            f"Relations and anchors{drawn}", _block_table(view, blocks, follows=follows), len(blocks), most=open_rows
+        ),
     ]
     if not view.whole:
         parts += _totals(view)
     return join(parts)
 
 
-def folded(heading: str, content: Markup, rows: int) -> list[Markup]:
+def folded(heading: str, content: Markup, rows: int, *, most: int = FOLDED) -> list[Markup]:
     """A long table waits behind its heading; on paper it is unfolded."""
-    if rows <= FOLDED:
+    if rows <= most:
         return [tag("h3", heading), content]
     return [
         tag("details", tag("summary", f"{heading} (", tag("span", number(rows), class_="count"), " rows)"), content)
@@ -385,6 +389,7 @@ def _field_data(view: FieldView) -> dict[str, Any]:
         "shares": {index[name]: share for name, share in shares.items()},
         "along": {index[name]: [number(float(v), 3) for v in list(view.witness[name])[:6]] for name in shares},
         "wrong": [index[name] for name in view.wrong if name in here],
+        "values": {index[name]: [visible(text) for text in said] for name, said in view.values.items() if name in here},
         "remarks": {visible(name): visible(text) for name, text in view.remarks.items()},
         "families": [visible(name) for name in view.families[:COLOURS]],
         "words": words.all,

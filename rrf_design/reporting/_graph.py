@@ -3,7 +3,8 @@ anchors.
 
 Colour says which family a relation is of, the kind of line whether it is owned (solid), bought
 (thick) or on sale (dashed), and the witness is a heavy ring with its share written beside it:
-nothing is said by colour alone.
+nothing is said by colour alone. Below a node stands what was answered, a wrong answer crossed out
+with what it became.
 
 Each connected component is laid out on its own (stress minimisation while it is small, forces
 beyond) and scaled to a common edge length; the boxes are then packed into rows. The layout is
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 from rrf_design.blocks import Anchor, Relation
 from rrf_design.reporting._fieldview import (
     COLOURS,
+    FOLDED,
     NEIGHBOURHOOD,
     WORDS,
     FieldView,
@@ -40,9 +43,9 @@ LABELLED_EDGES = 24
 MOST_EDGES = 600
 
 
-def draw_field(view: FieldView) -> Markup:
+def draw_field(view: FieldView, *, open_rows: int = FOLDED) -> Markup:
     """The drawing with its controls, legend and tables; a large field as a neighbourhood that can
-    be chosen, and numbers.
+    be chosen, and numbers. Tables of more than `open_rows` rows are folded.
     """
     drawn = set(view.drawn_nodes)
     index = {node.id: i for i, node in enumerate(view.problem.nodes)}
@@ -55,7 +58,7 @@ def draw_field(view: FieldView) -> Markup:
     svg = _svg(view, blocks, placed, size, index)
     drawing, hint = tag("div", svg, class_="drawing"), tag("output", _hint(view), class_="detail", aria_live="polite")
     data = None if view.whole else carried(view)
-    beside = tag("div", field_tables(view, index), class_="beside")
+    beside = tag("div", field_tables(view, index, open_rows=open_rows), class_="beside")
     field = tag("div", _controls(view), drawing, hint, _legend(view), data, class_="field")
     return tag("figure", field, tag("figcaption", _caption(view, len(blocks))), beside, class_="figure")
 
@@ -122,6 +125,7 @@ def _svg(
     size: Point,
     index: dict[str, int],
 ) -> Markup:
+    texts = _Texts([(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in placed.values()])
     neighbours: dict[int, set[int]] = defaultdict(set)
     for _, block in blocks:
         for name in block.nodes:
@@ -138,7 +142,7 @@ def _svg(
             pair = tuple(sorted(index[n] for n in block.nodes))
             bend = (seen[pair] - (pair_count[pair] - 1) / 2) * 34.0
             seen[pair] += 1
-            lines.append(_relation(view, j, block, block.pair, placed, index, bend, labelled))
+            lines.append(_relation(view, j, block, block.pair, placed, index, bend, labelled, texts))
         elif isinstance(block, Anchor) and len(block.nodes) == 1:
             single[index[block.nodes[0]]].append((j, block))
         else:
@@ -146,8 +150,14 @@ def _svg(
     for i, anchors in single.items():
         for (j, anchor), angle in zip(anchors, _free_angles(i, placed, neighbours[i], len(anchors)), strict=True):
             lines.append(_anchor(view, j, anchor, placed[i], i, angle))
-    circles = [_node(view, i, view.problem.nodes[i].id, place) for i, place in placed.items()]
-    width, height = f"{size[0]:.0f}", f"{size[1]:.0f}"
+    names = [(view.problem.nodes[i].id, i, place) for i, place in placed.items()]
+    names.sort(key=lambda one: (one[0] not in view.wrong, one[0] not in view.shares))  # what matters is placed first
+    circles = [_node(view, i, name, place, texts) for name, i, place in names]
+    if texts.left < 0 or texts.top < 0:  # a name reaches over the edge: everything moves
+        right, down = max(0.0, 6 - texts.left), max(0.0, 6 - texts.top)
+        moved = {i: (x + right, y + down) for i, (x, y) in placed.items()}
+        return _svg(view, blocks, moved, (size[0] + right, size[1] + down), index)
+    width, height = f"{max(size[0], texts.right + 6):.0f}", f"{max(size[1], texts.foot + 6):.0f}"
     words = f"Drawing of the field {view.problem.name} with {len(placed)} nodes"
     shape = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
     return tag("svg", *lines, *circles, **shape, role="group", tabindex="0", aria_label=words)
@@ -162,6 +172,7 @@ def _relation(
     index: dict[str, int],
     bend: float,
     labelled: bool,
+    texts: _Texts,
 ) -> Markup:
     status = view.block_status(block)
     tail, head = ends
@@ -182,7 +193,7 @@ def _relation(
         path, angle = f"M{x1:.1f},{y1:.1f} Q{cx:.1f},{cy:.1f} {x2:.1f},{y2:.1f}", math.degrees(math.atan2(uy, ux))
     family = family_of(block)
     colour = min(view.families.index(family), COLOURS)
-    parts = [
+    parts: list[Markup | None] = [
         tag("title", block_words(view, block)),
         tag("path", d=path, class_=f"edge {_line(status)}"),
         tag("path", d=path, stroke="transparent", stroke_width="14", fill="none"),
@@ -194,20 +205,25 @@ def _relation(
         ),
     ]
     if labelled and block.transport.kind == "scale":
-        parts.append(_edge_label(transport_words(block), middle, angle))
+        parts.append(_edge_label(transport_words(block), middle, angle, texts))
     nodes = " ".join(str(index[name]) for name in block.nodes)
     return tag("g", *parts, class_=f"c{colour} {_line(status)}", data_nodes=nodes, data_key=f"b{j}", tabindex="0")
 
 
-def _edge_label(words: str, middle: Point, angle: float) -> Markup:
+def _edge_label(words: str, middle: Point, angle: float, texts: _Texts) -> Markup | None:
     """A word beside the middle of a line, on its lower side: above it a node's share of the witness
-    may stand.
+    may stand. None where another text stands.
     """
     turned = math.radians(angle)
     down = 1.0 if math.cos(turned) >= 0 else -1.0
     nx, ny = -down * math.sin(turned), down * math.cos(turned)
     side = "middle" if abs(nx) < 0.4 else ("start" if nx > 0 else "end")
     x, y = middle[0] + 11 * nx, middle[1] + 11 * ny + 5
+    wide = LETTER * len(words)
+    left = x - {"start": 0.0, "middle": wide / 2, "end": wide}[side]
+    if not texts.free(box := (left, y - 12, left + wide, y + 4)):
+        return None
+    texts.take(box)
     return tag("text", words, x=x, y=y, text_anchor=side, class_="name soft")
 
 
@@ -262,7 +278,58 @@ def _several(
     )
 
 
-def _node(view: FieldView, i: int, name: str, place: Point) -> Markup:
+LINE, LETTER = 16.0, 7.4
+"""Height of a line and width of a letter in a drawing, in its units."""
+LONGEST_NAME = 18
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass
+class _Texts:
+    """Where texts stand, so that none is written over another one or over a node."""
+
+    taken: list[Box]
+    left: float = 0.0
+    top: float = 0.0
+    right: float = 0.0
+    foot: float = 0.0
+
+    def place(self, lines: Sequence[str], around: Point) -> tuple[float, float, str] | None:
+        """The foot of the first line and its anchor: below a node, above it or at a side, whatever
+        is free; None where nothing is.
+        """
+        x, y = around
+        wide, high = LETTER * max(map(len, lines)), LINE * len(lines)
+        side = y - high / 2
+        places = (
+            ((x - wide / 2, y + RADIUS + 4), x, "middle"),
+            ((x - wide / 2, y - RADIUS - 6 - high), x, "middle"),
+            ((x + RADIUS + 6, side), x + RADIUS + 6, "start"),
+            ((x - RADIUS - 6 - wide, side), x - RADIUS - 6, "end"),
+        )
+        for (left, top), at, anchor in places:
+            if self.free(box := (left, top, left + wide, top + high)):
+                self.take(box)
+                return at, top + 12, anchor
+        return None
+
+    def free(self, box: Box) -> bool:
+        return not any(
+            box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in self.taken
+        )
+
+    def take(self, box: Box) -> None:
+        self.taken.append(box)
+        self.left, self.top = min(self.left, box[0]), min(self.top, box[1])
+        self.right, self.foot = max(self.right, box[2]), max(self.foot, box[3])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+
+
+def _node(view: FieldView, i: int, name: str, place: Point, texts: _Texts) -> Markup:
     x, y = place
     share = view.shares.get(name)
     state = ["node"]
@@ -274,10 +341,22 @@ def _node(view: FieldView, i: int, name: str, place: Point) -> Markup:
     if name in view.wrong:
         state.append("wrong")
         parts.append(tag("path", d=f"M{x - 6:.1f},{y - 6:.1f} l12,12 m0,-12 l-12,12"))
-    label = name if len(name) <= 18 else name[:17] + "…"
-    parts.append(tag("text", label, x=x, y=y + RADIUS + 16, text_anchor="middle", class_="name"))
     if share is not None:
-        parts.append(tag("text", f"{share:.0%}", x=x + RADIUS + 5, y=y - RADIUS + 2, class_="share"))
+        at = (x + RADIUS + 5, y - RADIUS - 10, x + RADIUS + 5 + 4 * LETTER, y - RADIUS + 6)
+        if texts.free(at):
+            texts.take(at)
+            parts.append(tag("text", f"{share:.0%}", x=at[0], y=y - RADIUS + 2, class_="share"))
+    given, became = view.values.get(name, ("", ""))
+    lines = [(_cut(name), "name"), (_cut(given), "given crossed" if name in view.wrong else "given")]
+    lines.append((f"→ {_cut(became)}" if became and became != given else "", "became"))
+    shown = [line for line in lines if line[0]]
+    spot = texts.place([text for text, _ in shown], place)
+    if spot is None:  # the name alone may have room
+        shown, spot = shown[:1], texts.place([shown[0][0]], place)
+    if spot is not None:
+        at_x, at_y, anchor = spot
+        for row, (text, kind) in enumerate(shown):
+            parts.append(tag("text", text, x=at_x, y=at_y + LINE * row, text_anchor=anchor, class_=kind))
     return tag("g", *parts, class_=" ".join(state), data_nodes=str(i), data_key=f"n{i}", data_name=name, tabindex="0")
 
 

@@ -49,8 +49,9 @@ def plan_page(source: PageSource) -> PageParts:
     """The page of a plan; with its problem, the field is drawn with what is bought."""
     data, k = source.data, _k(source)
     parts = [
-        section("What to buy, in this order", _steps(data, k), _curve(source, k)),
+        section("What to buy, in this order", _steps(data, k)),
     ]
+    curve = _curve(source, k)
     if source.problem is not None:
         parts.append(section("The field when everything is bought", draw_field(_view(source.problem, data))))
     if data.get("notes"):
@@ -63,6 +64,7 @@ def plan_page(source: PageSource) -> PageParts:
         parts,
         subtitle=f"k = {k}, {wish}, method {data.get('method', 'not said')}",
         lead=join(_words(data, k), cards(_figures(data, k))),
+        picture=curve,
         facts=_facts(source),
     )
 
@@ -102,10 +104,7 @@ def frontier_page(source: PageSource) -> PageParts:
         f"The best {gamma(k)} for each amount: proven from below for the design that is named, and from above for"
         " every design of that cost. The band is what is not yet settled."
     )
-    parts = [
-        section("How the margin grows with money", figure(picture, caption=words)),
-        section("What each point buys", table),
-    ]
+    parts = [section("What each point buys", table)]
     if source.problem is not None and points:
         parts.append(section("The field at the last point", draw_field(_view(source.problem, points[-1]))))
     span = f"from cost {number(costs[0] if costs else None)} to {number(costs[-1] if costs else None)}"
@@ -117,6 +116,7 @@ def frontier_page(source: PageSource) -> PageParts:
         parts,
         subtitle=f"The best margin for every budget, k = {k}",
         lead=join(callout(prose(text), kind="bad" if positive is None else "plain"), lead),
+        picture=figure(picture, caption=words),
         facts=_facts(source),
     )
 
@@ -146,16 +146,14 @@ def _error_page(source: PageSource) -> PageParts:
             f"The first promise, an error of at most {first[0]}, costs {first[1]}; the smallest, {last[0]}, costs"
             f" {last[1]}."
         )
-    drawn = [figure(picture, caption="A larger margin and less noise, bought together.")]
-    parts = [
-        section("How the promised error falls with money", *(drawn if promised else [])),
-        section("What each point buys", table),
-    ]
+    drawn = figure(picture, caption="How the promised error falls with money: a larger margin and less noise.")
+    parts = [section("What each point buys", table)]
     return PageParts(
         f"Frontier of {_name(source)}",
         parts,
         subtitle=f"The smallest promised error for every budget, k = {k}",
         lead=callout(prose(text), kind="plain" if promised else "bad"),
+        picture=drawn if promised else None,
         facts=_facts(source),
     )
 

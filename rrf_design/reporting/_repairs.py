@@ -45,11 +45,9 @@ def repair_page(source: PageSource) -> PageParts:
     """The page of a repair document; with its problem, the field is drawn too."""
     data, problem = source.data, source.problem
     parts = [section("Which answers were wrong, and what they became", answers(data, problem=problem))]
-    if problem is not None:
-        parts.append(section("The field", draw_field(repaired_view(problem, data))))
     if data.get("alternatives") or data.get("indistinguishable"):
         parts.append(section("What else would explain the data", *_ambiguity(data, choices_of(problem))))
-    parts.append(_residuals(data))
+    parts.append(_residuals(data, drawn=problem is not None))
     name = problem.name if problem is not None else "responses"
     facts = [("digest of the problem (SHA-256)", str(data.get("problem", "not said")))]
     return PageParts(
@@ -57,6 +55,7 @@ def repair_page(source: PageSource) -> PageParts:
         parts,
         subtitle=f"Method {data['method']}, k = {data['k']} wrong answers allowed for",
         lead=join(said(data), cards(_figures(data))),
+        picture=_residual_figure(data) if problem is None else draw_field(repaired_view(problem, data), open_rows=0),
         facts=facts if problem is None else facts_of(problem),
     )
 
@@ -111,6 +110,15 @@ def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
     least.
     """
     remarks, choices = {}, choices_of(problem)
+    values = dict[str, tuple[str, str]]()
+    for name, value in data["repaired"].items():
+        if name in problem.node_by_id:
+            became = "" if value is None else vector(value, choices.get(name))
+            off = data.get("error", {}).get(name)
+            given = became if off is None else ""
+            if off is not None and value is not None:
+                given = vector([v + o for v, o in zip(value, off, strict=True)], choices.get(name))
+            values[name] = ("" if name in data.get("erased", {}) else given, became)
     for name, off in data.get("error", {}).items():
         value = data["repaired"].get(name)
         words = [] if name in choices else [f"off by {vector(off)}"]
@@ -119,7 +127,7 @@ def repaired_view(problem: Problem, data: Mapping[str, Any]) -> FieldView:
     known = set(problem.node_by_id)
     witness = {name: part for name, part in data.get("witness", {}).items() if name in known}
     selected = [name for name in data.get("selected", []) if name in known or name in problem.block_by_id]
-    return FieldView(problem, selected, witness, {n for n in data["support"] if n in known}, remarks)
+    return FieldView(problem, selected, witness, {n for n in data["support"] if n in known}, remarks, values)
 
 
 def _ambiguity(data: Mapping[str, Any], choices: Choices) -> list[Child]:
@@ -145,10 +153,15 @@ def _ambiguity(data: Mapping[str, Any], choices: Choices) -> list[Child]:
     return content
 
 
-def _residuals(data: Mapping[str, Any]) -> Section:
+def _residual_figure(data: Mapping[str, Any]) -> Markup:
     found = data.get("diagnostics", {})
     bars = [Bar(f"{part}s", float(found.get(f"{part}_residual") or 0.0)) for part in ("relation", "anchor")]
     picture = bar_chart(bars, label="part of the design", value_label="residual (whitened units)")
+    return figure(picture, caption="What is left unexplained after the repair.")
+
+
+def _residuals(data: Mapping[str, Any], *, drawn: bool) -> Section:
+    found = data.get("diagnostics", {})
     rows: list[Sequence[Child]] = [
         ["explanation of the data", str(data.get("certainty", "not said"))],
         ["objective", number(found.get("objective"))],
@@ -167,6 +180,6 @@ def _residuals(data: Mapping[str, Any]) -> Section:
     return section(
         "Diagnostics",
         failures,
-        figure(picture, caption="What is left unexplained after the repair."),
+        _residual_figure(data) if drawn else None,
         table(["what", "value"], rows, right=[1]),
     )

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design.errors import InputError
 from rrf_design.reporting.pages import (
     Card,
+    Child,
     Column,
     Markup,
     PageParts,
@@ -26,6 +28,7 @@ from rrf_design.reporting.pages import (
     number,
     prose,
     section,
+    share_bar,
     sign,
     table,
     tag,
@@ -57,11 +60,12 @@ def scenario_page(source: PageSource) -> PageParts:
     opening = []
     if answer:
         opening.append(tag("p", tag("strong", answer)))
-        if figures:
-            opening.append(figures.pop(0))
+    picture: Child = condition_bar(verdicts)
     if figures:
-        numbers = _numbers(data.get("tables", []), first=len(parts) + 2)
-        parts.append(section("Figures", figures, numbers))
+        places = len(parts) + (2 if figures[1:] else 1)
+        picture = [figures.pop(0), _numbers(data.get("tables", []), first=places)]
+    if figures:
+        parts.append(section("Figures", figures))
     if folder is not None:
         parts += [
             section(str(item["name"]), prose(str(item.get("caption", ""))), _table(folder, item))
@@ -78,9 +82,44 @@ def scenario_page(source: PageSource) -> PageParts:
         str(data.get("title") or data.get("name", "scenario")),
         parts,
         subtitle=str(data.get("question", "")),
-        lead=[*opening, lead, prose(str(data.get("about", "")))],
+        lead=[*opening, lead],
+        picture=[picture, prose(str(data.get("about", "")))],
         facts=facts,
     )
+
+
+def condition_bar(verdicts: Sequence[Mapping[str, Any]]) -> Markup | None:
+    """How many conditions were met, as a bar."""
+    counts = Counter(str(item["status"]) for item in verdicts)
+    kinds = {"met": "v-met", "violated": "v-violated", "not judged": "v-unjudged"}
+    return share_bar([(name, counts[name], kind) for name, kind in kinds.items()])
+
+
+def thumbnail(folder: Path, data: Mapping[str, Any]) -> Markup | None:
+    """A scenario's first picture, small; without one, how many conditions were met.
+
+    Parameters
+    ----------
+    folder : Path
+        Where its result lies.
+    data : mapping
+        Its result document.
+
+    Returns
+    -------
+    Markup, or None where there is nothing to draw.
+
+    Examples
+    --------
+    >>> drawn = thumbnail(Path("."), {"expectations": [{"status": "met"}, {"status": "met"}]})
+    >>> "2 met" in str(drawn)
+    True
+    """
+    for item in data.get("figures", []):
+        path = _inside(folder, f"{item['name']}.svg")
+        if path.is_file():
+            return tag("div", _image(path, str(item.get("caption", ""))), class_="thumb")
+    return condition_bar(data.get("expectations", []))
 
 
 def _conditions_card(verdicts: Sequence[Mapping[str, Any]]) -> Card:
@@ -135,9 +174,14 @@ def _drawn(folder: Path | None, figures: Sequence[Mapping[str, Any]]) -> list[Ma
 
 
 def _figure(path: Path, caption: str) -> Markup:
+    return tag(
+        "figure", tag("div", _image(path, caption), class_="drawing"), tag("figcaption", caption), class_="figure"
+    )
+
+
+def _image(path: Path, caption: str) -> Markup:
     encoded = base64.b64encode(path.read_bytes()).decode()
-    image = tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=caption)
-    return tag("figure", tag("div", image, class_="drawing"), tag("figcaption", caption), class_="figure")
+    return tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=caption)
 
 
 def _table(folder: Path, item: Mapping[str, Any]) -> Markup:

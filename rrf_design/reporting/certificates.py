@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrf_design.reporting._charts import Series, line_chart
+from rrf_design.reporting._charts import Bar, Series, bar_chart, line_chart
 from rrf_design.reporting._fieldview import FieldView
 from rrf_design.reporting._graph import draw_field
 from rrf_design.reporting.designs import bounds_words, gamma
 from rrf_design.reporting.pages import (
     Card,
     Child,
+    Markup,
     PageParts,
     Section,
     at_least,
@@ -67,8 +68,6 @@ def certificate_page(source: PageSource) -> PageParts:
         section("What it does not say", bullets(f"It does not say {text}." for text in NOT_SAID)),
         _bounds(data),
     ]
-    if source.problem is not None:
-        parts.append(section("The field and the witness", draw_field(_view(source))))
     parts += [_witness(data), _rivals(data), _budgets(data), _errors(data), _more(data)]
     facts = [
         ("problem", name),
@@ -82,8 +81,24 @@ def certificate_page(source: PageSource) -> PageParts:
         [part for part in parts if part is not None],
         subtitle=f"What is promised at k = {k} wrong answers",
         lead=join(_promise(data), cards(_figures(data))),
+        picture=_picture(source),
         facts=facts,
     )
+
+
+def _picture(source: PageSource) -> Markup | None:
+    """The field with its witness, where the problem is at hand; else the witness alone."""
+    if source.problem is not None:
+        return draw_field(_view(source), open_rows=0)
+    witness = source.data["witness"]
+    bars = [
+        Bar(str(name), sum(float(part) ** 2 for part in direction))
+        for name, direction in zip(witness["support"], witness["direction"], strict=True)
+    ]
+    if not bars:
+        return None
+    picture = bar_chart(bars, label="answer", value_label="share of the witness")
+    return figure(picture, caption="The witness: the error that the design sees least, and whose answers it moves.")
 
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:

@@ -152,27 +152,31 @@ def cards(items: Sequence[Card]) -> Markup:
 
 
 def verdict_bar(counts: Mapping[str, int]) -> Markup | None:
-    """How many rows have which verdict: one bar, with the numbers as words below; None where there
-    is no row.
+    """How many rows have which verdict; None where there is no row."""
+    return share_bar([(name, counts.get(name, 0), f"v-{name}") for name in SIGNS])
+
+
+def share_bar(parts: Sequence[tuple[str, int, str]]) -> Markup | None:
+    """How many there are of each: one bar, with the numbers as words below; None where there is
+    nothing. A part is a name, a count and the class of its colour.
     """
-    total = sum(counts.values())
+    named = [part for part in parts if part[1]]
+    total = sum(count for _, count, _ in named)
     if not total:
         return None
-    parts, at = [], 0.0
-    for name in SIGNS:
-        share = 100.0 * counts.get(name, 0) / total
-        if share:
-            parts.append(tag("rect", x=at, y=0.0, width=share, height=10.0, class_=f"v-{name}"))
+    drawn, at = [], 0.0
+    for _, count, kind in named:
+        share = 100.0 * count / total
+        drawn.append(tag("rect", x=at, y=0.0, width=share, height=10.0, class_=kind))
         at += share
-    named = [(name, counts[name]) for name in SIGNS if counts.get(name)]
-    words = ", ".join(f"{count:,} {name}" for name, count in named)
+    words = ", ".join(f"{count:,} {name}" for name, count, _ in named)
     where = {"viewBox": "0 0 100 10", "preserveAspectRatio": "none", "role": "img", "aria_label": words}
     legend = [
-        tag("li", tag("svg", tag("rect", width=10.0, height=10.0, class_=f"v-{name}"), viewBox="0 0 10 10"),
+        tag("li", tag("svg", tag("rect", width=10.0, height=10.0, class_=kind), viewBox="0 0 10 10"),
             f"{count:,} {name}")
-        for name, count in named
+        for name, count, kind in named
     ]  # fmt: skip
-    bar = tag("svg", tag("title", words), parts, class_="verdicts", **where)
+    bar = tag("svg", tag("title", words), drawn, class_="verdicts", **where)
     return tag("div", bar, tag("ul", legend, class_="legend"), class_="bar-by-verdict")
 
 
@@ -278,6 +282,15 @@ class PageParts:
         """What a page leads with, as text: its first paragraph."""
         found = re.search(r"<p>(.*?)</p>", join(self.lead), re.DOTALL)
         return "" if found is None else html.unescape(re.sub(r"<[^>]*>", "", found[1]))
+
+    @property
+    def thumbnail(self) -> Markup | None:
+        """The picture, small and beside its sentence: nothing in it is a stop for the keyboard."""
+        found = re.search(r"<svg(?! aria-hidden).*?</svg>", join(self.picture), re.DOTALL)
+        if found is None:
+            return None
+        drawn = re.sub(r' (?:tabindex|role|data-[a-z]+|aria-[a-z]+)="[^"]*"', "", found[0])
+        return tag("div", Markup(drawn), class_="thumb", aria_hidden="true")
 
     def body(self) -> Markup:
         """Everything between the head of a page and its scripts."""

@@ -38,6 +38,7 @@ from rrf_design.reporting.pages import (
     section,
     table,
     tag,
+    verdict_bar,
 )
 from rrf_design.verdict import Verdict
 
@@ -60,7 +61,9 @@ def run_page(source: PageSource) -> PageParts:
         parts.append(section("Every item", items_table(run_delivery(data, source.answers, source.problems))))
     else:
         parts += _item_sections(items[0], source)
-    parts.append(section("Money", *_money(data)))
+    led = len(items) == 1 and _view(items[0], source) is None  # its money leads the page
+    if money := _money(data)[1 if led else 0 :]:
+        parts.append(section("Money", *money))
     if 1 < len(items) <= MANY_ITEMS:
         parts.append(section("The margins", *_items(items)))
     if source.problems and 1 < len(items) <= MANY_ITEMS:
@@ -78,9 +81,33 @@ def run_page(source: PageSource) -> PageParts:
         parts,
         subtitle=f"Run {data['run']}, model {header.get('model', 'not said')}",
         lead=join(_words(data), cards(_figures(data))),
+        picture=_picture(source),
         facts=_facts(data),
         refresh=source.refresh,
     )
+
+
+def _picture(source: PageSource) -> Markup | None:
+    """Of many fields how many have which verdict; of one its drawing, or what it cost."""
+    items = source.data["items"]
+    if len(items) > 1:
+        return verdict_bar(source.data["verdicts"])
+    if (view := _view(items[0], source)) is not None:
+        return draw_field(view, open_rows=0)
+    return join(_money(source.data)[:1])
+
+
+def _view(item: Mapping[str, Any], source: PageSource) -> FieldView | None:
+    """The field of an item, with what its answers became; None where its problem is not known."""
+    alone = len(source.data["items"]) == 1
+    problem = source.problems.get(str(item["item"])) or (source.problem if alone else None)
+    if problem is None:
+        return None
+    repair = item.get("repair")
+    if repair and repair.get("repaired"):
+        return repaired_view(problem, repair)
+    known = {*problem.node_by_id, *problem.block_by_id}
+    return FieldView(problem, [n for n in item["selected"] if n in known])
 
 
 def _figures(data: Mapping[str, Any]) -> list[Card]:
@@ -227,11 +254,7 @@ def _item_sections(item: Mapping[str, Any], source: PageSource) -> list[Section]
     curve = _trajectory(item, float(source.data["spent"]) if alone else None)
     if curve is not None:
         parts.append(section("The margin as it was bought", curve))
-    if problem is not None:
-        known = {*problem.node_by_id, *problem.block_by_id}
-        view = FieldView(problem, [n for n in item["selected"] if n in known])
-        if repair and repair.get("repaired"):
-            view = repaired_view(problem, repair)
+    if not alone and (view := _view(item, source)) is not None:  # alone, it leads the page
         parts.append(section("The field", draw_field(view)))
     return parts
 

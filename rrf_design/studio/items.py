@@ -186,4 +186,6 @@ def _drawing(item: DataItem, row: Row, answers: Sequence[_Said]) -> Markup | Non
     asked = {said.node for said in answers if said.text or said.status != "not asked"}
     selected = [node.id for node in problem.nodes if node.cost is not None and node.id in asked]
     wrong = {name for name in row.wrong if name in problem.node_by_id}
-    return draw_field(FieldView(problem, selected, wrong=wrong, remarks=remarks))
+    answer = "" if row.answer is None or row.fields else cell_text(row.answer)
+    values = {one.node: (one.means or one.text, answer if one.wrong else "") for one in answers if one.text}
+    return draw_field(FieldView(problem, selected, wrong=wrong, remarks=remarks, values=values), open_rows=0)

@@ -24,10 +24,12 @@ from rrf_design.acquisition import Journal, answer_log, read_run
 from rrf_design.acquisition.redaction import without_password
 from rrf_design.acquisition.stores import has_table
 from rrf_design.errors import InputError, RRFError
-from rrf_design.files import from_document
+from rrf_design.files import digest, from_document, load
+from rrf_design.problem import Problem
 from rrf_design.questions.recipe import Recipe, load_recipe
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.reporting.documents import PageSource, fragments, has_page, read
+from rrf_design.reporting.pages import Markup
 from rrf_design.studio.index import Delivered, TableIndex
 from rrf_design.studio.labels import LabelStore, is_label_store
 from rrf_design.verdict import Verdict, table_sentence
@@ -66,6 +68,7 @@ class LibraryEntry:
     run: str = ""
     store: str = ""
     rows: int | None = None
+    thumbnail: Markup | None = None
     trouble: str = ""
     """Why it can't be shown."""
 
@@ -169,7 +172,7 @@ class Library:
         if path.stat().st_size > LARGE:
             return LibraryEntry(key, "document", path, path.name, "A large document: open it to see it.", format=kind)
         source = read(path)
-        parts = fragments(source)
+        parts = fragments(source if source.problem is not None else replace(source, problem=self._owner(source)))
         verdicts = source.data.get("verdicts") or {}
         cost = source.data.get("spent", source.data.get("cost"))
         return LibraryEntry(
@@ -182,6 +185,7 @@ class Library:
             cost if isinstance(cost, int | float) else None,
             next=NEXT.get(kind, "").format(path=path.name),
             format=kind,
+            thumbnail=None if verdicts else parts.thumbnail,
         )
 
     def _table(self, key: str, path: Path) -> LibraryEntry | None:
@@ -309,11 +313,31 @@ class Library:
         """A document, or a run as its journal has it now, for its page."""
         if entry.kind != "run":
             assert entry.path is not None
-            return read(entry.path)
+            source = read(entry.path)
+            return source if source.problem is not None else replace(source, problem=self._owner(source))
         with Journal(entry.store, read_only=True) as journal:
             problems = {item: from_document(text) for item, text in journal.problems(entry.run).items()}
         found = read(read_run(entry.run, store=entry.store), problem=problems)
         return replace(found, answers=answer_log(entry.run, store=entry.store))
+
+    def _owner(self, source: PageSource) -> Problem | None:
+        """The problem that a document belongs to, where its file lies beside it: by its digest."""
+        carried = source.data.get("problem")
+        wanted = carried.get("digest") if isinstance(carried, dict) else source.data.get("digest", carried)
+        if source.path is None or not isinstance(wanted, str):
+            return None
+        for path in sorted(source.path.parent.glob("*.toml")):
+            found = self._once(("problem", path, None, path.stat().st_mtime_ns), lambda path=path: _loaded(path))  # type: ignore[misc]
+            if found is not None and digest(found) == wanted:
+                return found
+        return None
+
+
+def _loaded(path: Path) -> Problem | None:
+    try:
+        return load(path)
+    except (RRFError, ValueError, OSError):
+        return None
 
 
 class _AnswerLines:

@@ -102,7 +102,7 @@ def _entry(entry: LibraryEntry) -> Markup:
         "li",
         tag("h2", name),
         tag("p", f"Can't be shown: {entry.trouble}", class_="trouble") if entry.trouble else prose(entry.sentence),
-        verdict_bar(entry.verdicts),
+        verdict_bar(entry.verdicts) or entry.thumbnail,
         tag("p", " · ".join([entry.key, *facts]), class_="facts"),
         tag("p", "Next: ", entry.next, class_="facts") if entry.next else None,
         class_="entry",
@@ -515,12 +515,13 @@ def export(library: Library, folder: str | os.PathLike[str]) -> list[Path]:
                 write_text(out / name, _static(library, entry))
             except RRFError as error:
                 entry_words: str = f"{entry.sentence} (not written: {error})"
-                rows.append([shown, entry_words, ""])
+                rows.append([shown, "", entry_words, ""])
                 continue
             made.append(out / name)
             shown = tag("a", entry.title, href=name)
-        rows.append([shown, entry.trouble or entry.sentence, f"{entry.at:%Y-%m-%d %H:%M}" if entry.at else ""])
-    listed = table(("what", "what may be said of it", "when (UTC)"), rows, most=len(rows) + 1)
+        drawn = verdict_bar(entry.verdicts) or entry.thumbnail
+        rows.append([shown, drawn, entry.trouble or entry.sentence, f"{entry.at:%Y-%m-%d %H:%M}" if entry.at else ""])
+    listed = table(("what", "picture", "what may be said of it", "when (UTC)"), rows, most=len(rows) + 1)
     write_text(made[0], page("What there is", [section("Pages", listed)]))
     return made
 

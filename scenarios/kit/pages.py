@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from scenarios.kit.report import Cell, Report
@@ -52,15 +53,23 @@ def markdown_page(document: Mapping[str, Any], outcome: Report) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def html_index(documents: Sequence[Mapping[str, Any]]) -> str:
-    from rrf_design.reporting import page, section, table
+def html_index(documents: Sequence[Mapping[str, Any]], results: Path) -> str:
+    """The page over all scenarios, whose results lie in a folder: each with a picture."""
+    from rrf_design.reporting import page, section, table, thumbnail
     from rrf_design.reporting.pages import tag
 
     revised = revisions(documents, named=True)
     rows = [
-        [tag("a", d["title"], href=f"{d['name']}/index.html"), d["question"], _summary(d), d["size"]] for d in documents
+        [
+            thumbnail(results / d["name"], d),
+            tag("a", d["title"], href=f"{d['name']}/index.html"),
+            d["question"],
+            _summary(d),
+            d["size"],
+        ]
+        for d in documents
     ]
-    parts = [section("All scenarios", table(["scenario", "question", "conditions", "size"], rows))]
+    parts = [section("All scenarios", table(["conditions met", "scenario", "question", "conditions", "size"], rows))]
     if revised:
         parts.append(section("Conditions that were revised", *(tag("p", text) for text in revised)))
     return page("Scenarios", parts, subtitle=INDEX.replace("`", ""))

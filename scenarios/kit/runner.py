@@ -253,7 +253,7 @@ def write_index(out: Path) -> None:
     from scenarios.kit import pages
 
     documents = published(out)
-    write_text(out / "index.html", pages.html_index(documents))
+    write_text(out / "index.html", pages.html_index(documents, out))
     write_text(out / "README.md", pages.markdown_index(documents))
 
 
@@ -273,7 +273,7 @@ def write_pages(results: Path, out: Path) -> int:
         page = out / document["name"] / "index.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         write_report(results / document["name"] / "result.json", page)
-    write_text(out / "index.html", pages.html_index(documents))
+    write_text(out / "index.html", pages.html_index(documents, results))
     return len(documents)
 
 

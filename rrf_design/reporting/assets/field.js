@@ -258,7 +258,11 @@
       const state = ["node", ...(i in this.data.costs ? ["unasked"] : []), ...(share === undefined ? [] : ["witness"]), ...(this.wrong.has(i) ? ["wrong"] : []), ...(centre ? ["centre"] : [])];
       const parts = [make("title", {}, this.nodeWords(i)), make("circle", { cx: x, cy: y, r: RADIUS })];
       if (this.wrong.has(i)) parts.push(make("path", { d: `M${fixed(x - 6)},${fixed(y - 6)} l12,12 m0,-12 l-12,12` }));
-      parts.push(make("text", { x, y: y + RADIUS + 16, "text-anchor": "middle", class: "name" }, name.length <= 18 ? name : `${name.slice(0, 17)}…`));
+      const [given, became] = this.data.values[i] || ["", ""];
+      const lines = [[name, "name"], [given, this.wrong.has(i) ? "given crossed" : "given"], [became && became !== given ? `→ ${became}` : "", "became"]];
+      lines.filter(([text]) => text).forEach(([text, kind], row) => {
+        parts.push(make("text", { x, y: y + RADIUS + 16 * (row + 1), "text-anchor": "middle", class: kind }, text.length <= 18 ? text : `${text.slice(0, 17)}…`));
+      });
       if (share !== undefined) parts.push(make("text", { x: x + RADIUS + 5, y: y - RADIUS + 2, class: "share" }, percent(share, 0)));
       return make("g", { class: state.join(" "), "data-nodes": i, "data-key": `n${i}`, "data-name": name, tabindex: "0" }, ...parts);
     }
@@ -365,6 +369,16 @@
       const [x, y] = middle(part), w = base.w / view.scale, h = base.h / view.scale;
       if (Math.abs(x - view.x) > w / 2 || Math.abs(y - view.y) > h / 2) { view.x = x; view.y = y; show(); }
     };
+    // No text over another one: of two that touch, the one that is drawn later is left out; its node still says it.
+    const uncrowd = () => {
+      const kept = [];
+      for (const text of all(svg, "text")) {
+        const here = text.getBoundingClientRect();
+        const hit = kept.some((one) => here.left < one.right - 1 && one.left < here.right - 1 && here.top < one.bottom - 1.5 && one.top < here.bottom - 1.5);
+        text.classList.toggle("crowded", hit);
+        if (!hit) kept.push(here);
+      }
+    };
     const settle = () => { // on a narrow screen begin with the witness at a size that can be read
       const own = svg.getAttribute("viewBox").split(" ").map(Number);
       base = { w: own[2], h: own[3] };
@@ -376,6 +390,7 @@
         if (marked.length) { view.x = marked[0][0]; view.y = marked[0][1]; }
       }
       show();
+      uncrowd();
     };
 
     const pointers = new Map();

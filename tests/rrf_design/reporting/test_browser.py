@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design import Problem
+from rrf_design import Problem, certify, frontier, plan
 from rrf_design._explain import explain
 from rrf_design.reporting._charts import Series, step_chart
 from rrf_design.reporting._fieldview import FieldView
@@ -218,6 +218,49 @@ def test_a_large_field_with_hostile_names_is_explored_as_text(open_page: Open) -
 
 def view_box(view: Any) -> list[float]:
     return [float(part) for part in view.locator(".field .drawing svg").get_attribute("viewBox").split()]
+
+
+OVERLAPPING = """() => Array.from(document.querySelectorAll("svg")).flatMap((svg) => {
+  const shown = Array.from(svg.querySelectorAll("text")).filter((text) => getComputedStyle(text).visibility === "visible");
+  const boxes = shown.map((text) => [text.textContent, text.getBoundingClientRect()]).filter(([, box]) => box.width > 0);
+  return boxes.flatMap(([words, a], i) => boxes.slice(i + 1).filter(([, b]) => (
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1.5
+  )).map(([others]) => `${words} / ${others}`));
+})"""
+
+
+def test_a_field_carries_values_and_no_text_stands_over_another(open_page: Open, repaired: dict[str, Any]) -> None:
+    count = 40
+    nodes = [{"id": f"a node with a long name {i}"} for i in range(count)]
+    relations = [
+        {"id": f"r{i}", "tail": nodes[i // 2]["id"], "head": nodes[i]["id"], "transport": {"scale": 100.0}}
+        for i in range(1, count)
+    ]
+    said = {node["id"]: ("Addis Ababa, Ethiopia", "Cairo") for node in nodes}
+    crowd = FieldView(
+        Problem(nodes=nodes, relations=relations), (), {nodes[3]["id"]: [1.0]}, {nodes[7]["id"]}, {}, said
+    )
+    for width in (1400, 390):
+        view = open_page(page("crowd", [section("field", draw_field(crowd))]), width=width)
+        assert view.evaluate(OVERLAPPING) == []
+        assert view.locator("svg text.crossed").first.text_content() == "Addis Ababa, Ethi…"
+        assert view.locator("svg text.became").first.text_content() == "→ Cairo"
+        assert view.locator("svg text:visible").count() > count
+
+
+def test_every_page_begins_with_its_sentence_and_a_picture(
+    open_page: Open, problem: Problem, live: dict[str, Any], repaired: dict[str, Any]
+) -> None:
+    made = plan(problem, budget=3.0)
+    certificate = certify(problem, made.selected).document
+    documents = [made, frontier(problem), certificate, repaired, live]
+    for document in documents:
+        for owner in (problem, None):
+            view = open_page(render(read(document, problem=owner)), width=1400)
+            top = "document.querySelector('main svg').getBoundingClientRect().top + window.scrollY"
+            assert view.evaluate(top) < 900
+            assert view.locator(".callout p").first.inner_text().endswith(".")
+            assert view.evaluate(OVERLAPPING) == []
 
 
 def test_the_drawing_zooms_and_moves(open_page: Open, design: str) -> None:

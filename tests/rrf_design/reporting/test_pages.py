@@ -276,7 +276,7 @@ def test_a_directory_becomes_a_page(tmp_path: Path) -> None:
     assert "alert(1)" not in made
     assert "0.14286" in made
     assert "40 more rows in curve.csv" in made
-    assert 'The same as tables: <a href="#part-3">curve</a>' in made
+    assert 'The same as tables: <a href="#part-2">curve</a>' in made
     assert '<section id="part-3"><h2>curve</h2>' in made
 
 
