@@ -425,6 +425,38 @@ class Fetcher:
             return _settlement(purchase, source.fetch(_asked(state, again, purchase.tried)), source.kind)
         return _settlement(purchase, call.read(ask(call.model, call.request, again, purchase.tried), None), call.kind)
 
+    def fetch_all(
+        self, purchases: Sequence[Purchase], state: RunState, again: Callable[[Purchase, int], bool]
+    ) -> list[Settlement | Exception]:
+        """The same for purchases that ask one model which answers them together; each has its
+        outcome, or the error that fetching it ended with.
+        """
+        found: dict[str, Settlement | Exception] = {}
+        calls: dict[str, tuple[Purchase, _Call]] = {}
+        for purchase in purchases:
+            try:
+                call = self._begun(purchase, state.items[purchase.item])
+                assert call is not None
+                calls[purchase.id] = purchase, call
+            except NotBegun as error:
+                found[purchase.id] = error
+        asked = list(calls.values())
+        replies = []
+        if asked:
+            replies = asked[0][1].model.ask_all(
+                [call.request for _, call in asked],
+                again=[partial(again, purchase) for purchase, _ in asked],
+                tried=[purchase.tried for purchase, _ in asked],
+            )
+        for (purchase, call), reply in zip(asked, replies, strict=True):
+            try:
+                if isinstance(reply, InputError):
+                    raise reply
+                found[purchase.id] = _settlement(purchase, call.read(reply, None), call.kind)
+            except Exception as error:  # of this purchase alone
+                found[purchase.id] = error
+        return [found[purchase.id] for purchase in purchases]
+
     async def fetch_async(self, purchase: Purchase, state: ItemState, again: AgainAsync | None = None) -> Settlement:
         """The same in an event loop, for a purchase that asks an asynchronous model."""
         call = self._begun(purchase, state)

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition.sources.base import NOTHING, Attempted, Unreachable
@@ -69,14 +69,48 @@ class _Repetition:
 Done = SimpleQueue[tuple[_Returned | _Repetition, ...]]
 
 
+class _Size(NamedTuple):
+    """How many threads fetch for one model, and how many purchases each takes at once."""
+
+    threads: int
+    together: int = 1
+
+
 @dataclass(slots=True)
 class _Lane:
     """Purchases for one model, and the threads that fetch them."""
 
-    size: int
-    work: SimpleQueue[Purchase | None] = field(default_factory=SimpleQueue)
+    size: _Size
+    waiting: deque[Purchase] = field(default_factory=deque)
+    woken: threading.Condition = field(default_factory=threading.Condition)
     threads: int = 0
     busy: int = 0
+    closed: bool = False
+
+    def put(self, purchases: Iterable[Purchase]) -> None:
+        with self.woken:
+            self.waiting.extend(purchases)
+            self.woken.notify_all()
+
+    def take(self) -> list[Purchase]:
+        """As many as are fetched at once; waits for the first, and is empty at the end."""
+        with self.woken:
+            while not self.waiting and not self.closed:
+                self.woken.wait()
+            return [self.waiting.popleft() for _ in range(min(self.size.together, len(self.waiting)))]
+
+    def recall(self) -> list[Purchase]:
+        """What nobody has taken yet."""
+        with self.woken:
+            found = list(self.waiting)
+            self.waiting.clear()
+        self.busy -= len(found)
+        return found
+
+    def close(self) -> None:
+        with self.woken:
+            self.closed = True
+            self.woken.notify_all()
 
 
 class _Workers:
@@ -84,14 +118,14 @@ class _Workers:
 
     `start` hands purchases out, `done` gives what is back.
 
-    `lane` says which lane a purchase belongs to and how many threads it may have; a purchase
-    without one goes to the `asynchronous`.
+    `lane` says which lane a purchase belongs to and how large that is; a purchase without one goes
+    to the `asynchronous`.
     """
 
     def __init__(
         self,
-        fetch: Callable[[Purchase], Settlement],
-        lane: Callable[[Purchase], tuple[Hashable, int] | None],
+        fetch: Callable[[list[Purchase]], list[Settlement | Exception]],
+        lane: Callable[[Purchase], tuple[Hashable, _Size] | None],
         asynchronous: _AsyncWorker | None = None,
     ) -> None:
         self._fetch, self._lane, self._asynchronous = fetch, lane, asynchronous
@@ -101,25 +135,24 @@ class _Workers:
         self._thread_names = 0
 
     def start(self, purchases: Iterable[Purchase]) -> None:
-        flying = []
+        portions: dict[tuple[Hashable, _Size] | None, list[Purchase]] = {}
         for purchase in purchases:
-            found = self._lane(purchase)
+            portions.setdefault(self._lane(purchase), []).append(purchase)
+        for found, portion in portions.items():
             if found is None:
-                flying.append(purchase)
+                assert self._asynchronous is not None
+                self._asynchronous.start(portion, self.done)
             else:
-                self._hand_over(purchase, *found)
-        if flying:
-            assert self._asynchronous is not None
-            self._asynchronous.start(flying, self.done)
+                self._hand_over(portion, *found)
 
-    def _hand_over(self, purchase: Purchase, name: Hashable, size: int) -> None:
+    def _hand_over(self, portion: list[Purchase], name: Hashable, size: _Size) -> None:
         lane = self._lanes.setdefault(name, _Lane(size))
-        lane.busy += 1
-        if lane.threads < min(lane.size, lane.busy):
+        lane.busy += len(portion)
+        lane.put(portion)
+        while lane.threads < min(size.threads, lane.busy):
             lane.threads += 1
             self._thread_names += 1
             threading.Thread(target=self._serve, args=(lane,), name=f"fetch-{self._thread_names}", daemon=True).start()
-        lane.work.put(purchase)
 
     def returned(self, results: Iterable[_Returned]) -> None:
         """These were taken from `done`: as many threads are free again."""
@@ -132,12 +165,7 @@ class _Workers:
         """Take back what nobody has begun to fetch; what waits in the event loop comes back through
         `done` as `NotBegun`.
         """
-        found: list[Purchase] = []
-        for lane in self._lanes.values():
-            with contextlib.suppress(Empty):
-                while (purchase := lane.work.get_nowait()) is not None:
-                    found.append(purchase)
-                    lane.busy -= 1
+        found = [purchase for lane in self._lanes.values() for purchase in lane.recall()]
         if self._asynchronous is not None:
             self._asynchronous.hurry()
         return found
@@ -171,17 +199,21 @@ class _Workers:
 
     def close(self) -> None:
         for lane in self._lanes.values():
-            for _ in range(lane.threads):
-                lane.work.put(None)
+            lane.close()
         if self._asynchronous is not None:
             self._asynchronous.close()
 
     def _serve(self, lane: _Lane) -> None:
-        while (purchase := lane.work.get()) is not None:
+        while taken := lane.take():
             try:
-                self.done.put((_Returned(purchase, self._fetch(purchase)),))
+                found = self._fetch(taken)
+                self.done.put(tuple(_returned(*pair) for pair in zip(taken, found, strict=True)))
             except BaseException as error:  # whatever it is, the loop must hear of it, or it would wait for ever
-                self.done.put((_Returned(purchase, error=error),))
+                self.done.put(tuple(_Returned(purchase, error=error) for purchase in taken))
+
+
+def _returned(purchase: Purchase, found: Settlement | Exception) -> _Returned:
+    return _Returned(purchase, error=found) if isinstance(found, Exception) else _Returned(purchase, found)
 
 
 class _AsyncWorker:
@@ -307,7 +339,9 @@ class Driver:
         # Many calls at once: the next ones are reserved ahead, so that no slot waits for a commit.
         # Few: not worth it.
         slots = sum(max(1, model.slots) for model in fetcher.models)
-        self._room = slots + slots // AHEAD
+        # A model that answers many together finds the next ones waiting when it is done with these.
+        waiting = sum(model.slots for model in fetcher.models if model.batching)
+        self._room = slots + max(waiting, slots // AHEAD)
         # Asked for and told in portions: while one portion is decided on and committed, the others
         # are under way.
         self._portion = max(LEAST, slots // PORTIONS)
@@ -373,16 +407,24 @@ class Driver:
                 return ours
         return ()
 
-    def _lane(self, purchase: Purchase) -> tuple[Hashable, int] | None:
-        """Each model has its own threads, or none where the event loop asks it."""
+    def _lane(self, purchase: Purchase) -> tuple[Hashable, _Size] | None:
+        """Each model has its own threads, or none where the event loop asks it; one that answers
+        many together has one.
+        """
         model = self.fetcher.whom(purchase)
         if model is None:
-            return None, ERRANDS
-        return None if model.asynchronous else (id(model), max(1, model.slots))
+            return None, _Size(ERRANDS)
+        if model.asynchronous:
+            return None
+        slots = max(1, model.slots)
+        return id(model), _Size(1, together=slots) if model.batching else _Size(slots)
 
-    def _fetch(self, purchase: Purchase) -> Settlement:
+    def _fetch(self, purchases: list[Purchase]) -> list[Settlement | Exception]:
+        if len(purchases) > 1:
+            return self.fetcher.fetch_all(purchases, self.acquirer.state, self._workers.again)
+        [purchase] = purchases
         state = self.acquirer.state.items[purchase.item]
-        return self.fetcher.fetch(purchase, state, lambda tried: self._workers.again(purchase, tried))
+        return [self.fetcher.fetch(purchase, state, lambda tried: self._workers.again(purchase, tried))]
 
     async def _fetch_async(self, purchase: Purchase) -> Settlement:
         state = self.acquirer.state.items[purchase.item]

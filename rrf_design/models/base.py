@@ -271,8 +271,10 @@ class Model(ABC):
 
     An adapter implements ``attempt`` (one paid call; a failure of the backend is an outcome, not an
     exception) and ``identity``; one that can have many calls under way in one thread sets
-    ``asynchronous`` and implements ``attempt_async`` too. Callers use ``ask`` or ``complete``, from
-    as many threads as ``slots`` says, and ``close`` the model when done (it is a context manager).
+    ``asynchronous`` and implements ``attempt_async`` too, one that answers many requests together
+    sets ``batching`` and implements ``attempt_all``. Callers use ``ask``, ``ask_all`` or
+    ``complete``, from as many threads as ``slots`` says (one, where it is ``batching``), and
+    ``close`` the model when done (it is a context manager).
     An adapter owns its backend and nothing else: prices, budgets and journals belong to the caller.
     """
 
@@ -285,6 +287,10 @@ class Model(ABC):
     at most.
     """
     asynchronous: bool = False
+    batching: bool = False
+    """Answers up to `slots` requests together faster than one by one, in `attempt_all`: a live run
+    then hands it as many as it has.
+    """
     local: bool = False
     """Answers on this machine or from paper: asking again charges nobody, so a crash leaves nothing
     in doubt.
@@ -309,6 +315,10 @@ class Model(ABC):
     @abstractmethod
     def attempt(self, request: Request) -> Attempt:
         """Call the backend once."""
+
+    def attempt_all(self, requests: Sequence[Request]) -> Sequence[Attempt]:
+        """The same call for up to `slots` requests at once; attempts in their order."""
+        return [self.attempt(request) for request in requests]
 
     def close(self) -> None:  # noqa: B027 - most adapters own nothing that must be released
         """Release the backend; further calls are a mistake."""
@@ -361,6 +371,36 @@ class Model(ABC):
             reply: Reply = end.value
             return reply
 
+    def ask_all(
+        self, requests: Sequence[Request], *, again: Sequence[Again] = (), tried: Sequence[int] = ()
+    ) -> list[Reply | InputError]:
+        """`ask` for requests that are answered together, each by the same rule of repeating; a
+        request that may not be asked has its error in place of a reply.
+        """
+        found: dict[int, Reply | InputError] = {}
+        going: dict[int, Generator[tuple[int, int], Attempt, Reply]] = {}
+        for i, request in enumerate(requests):
+            going[i] = self._asking(request, None, tried[i] if tried else 0)
+            try:
+                next(going[i])
+            except InputError as error:
+                found[i] = error
+                del going[i]
+        while going:
+            pause = 0.0
+            for i, attempt in zip(list(going), self.attempt_all([requests[i] for i in going]), strict=True):
+                try:
+                    done, charged = going[i].send(attempt)
+                    if again and not again[i](charged):
+                        going[i].throw(NotBegun())
+                    pause = max(pause, self.retry.pause(done, attempt.retry_after))
+                except StopIteration as end:
+                    found[i] = end.value
+                    del going[i]
+            if going:
+                self.retry.sleep(pause)
+        return [found[i] for i in range(len(requests))]
+
     async def ask_async(
         self, request: Request, pace: Pace, *, again: AgainAsync | None = None, tried: int = 0
     ) -> Reply:
@@ -412,10 +452,26 @@ class Model(ABC):
 
     def complete(self, requests: Sequence[Request]) -> tuple[Reply, ...]:
         """Replies in the order of the requests, all slots kept busy."""
+        if self.batching:
+            return self._in_portions(requests)
         if self.slots == 1 or len(requests) < 2:
             return tuple(self.ask(request) for request in requests)
         with ThreadPoolExecutor(min(self.slots, len(requests))) as pool:
             return tuple(pool.map(self.ask, requests))
+
+    def _in_portions(self, requests: Sequence[Request]) -> tuple[Reply, ...]:
+        """`slots` requests at a time, those of about one length together: little is padded."""
+        for request in requests:
+            self.check(request)
+        order = sorted(range(len(requests)), key=lambda i: len(requests[i].prompt), reverse=True)
+        found: dict[int, Reply] = {}
+        for start in range(0, len(order), max(1, self.slots)):
+            members = order[start : start + max(1, self.slots)]
+            for i, reply in zip(members, self.ask_all([requests[i] for i in members]), strict=True):
+                if isinstance(reply, InputError):
+                    raise reply
+                found[i] = reply
+        return tuple(found[i] for i in range(len(requests)))
 
     def check(self, request: Request) -> None:
         if request.grammar is not None and not self.supports_grammar:

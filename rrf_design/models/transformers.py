@@ -4,6 +4,10 @@ else on the CPU.
 This is how the paper asked its models: the checkpoint's chat template, greedy decoding in batches.
 The same GGUF file that llama.cpp runs can be loaded too (its weights are dequantised), and answers
 with other text: the runtime is part of the identity.
+
+Sampled requests share a batch too. The largest of log p(token) + G, with independent Gumbel noise G
+for each token, is a draw from p; each request has the noise of a generator of its own, made of its
+seed, so what else is in the batch changes nothing of it.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError, MissingDependency
-from rrf_design.models.base import Attempt, Model, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
 from rrf_design.models.embedded import digest
 from rrf_design.models.faults import classify
 
@@ -25,11 +29,14 @@ from rrf_design.models.faults import classify
 class TransformersModel(Model):
     """``transformers:NAME-OR-PATH``; a path may be a checkpoint folder or a GGUF file.
 
-    ``slots`` requests are generated as one batch by ``complete``. Sampled requests are generated
-    one by one, so that a seed means the same answer whatever else is asked.
+    Up to ``slots`` requests are generated as one batch, those of about one length together; a batch
+    that does not fit into the card's memory is halved, and later ones are made smaller. ``dtype``
+    is bfloat16 on a card that has it, float16 on one that has not, float32 on the CPU.
+    ``device_map`` shares the layers out over cards ("auto" where there are several).
     """
 
     local = True
+    batching = True
 
     def __init__(
         self,
@@ -37,6 +44,7 @@ class TransformersModel(Model):
         *,
         slots: int = 8,
         device: str | None = None,
+        device_map: str | None = None,
         dtype: str | None = None,
         revision: str | None = None,
         timeout: float = 600.0,
@@ -56,7 +64,9 @@ class TransformersModel(Model):
         self._torch = torch
         self._lock = threading.Lock()
         self._device = device or _device(torch)
-        chosen = dtype or ("float16" if self._device != "cpu" else "float32")
+        if device is None and self._device == "cuda" and torch.cuda.device_count() > 1:
+            device_map = device_map or "auto"
+        chosen = dtype or _precision(torch, self._device)
         if not isinstance(getattr(torch, chosen, None), torch.dtype):
             raise InputError(f"model {self.name}: unknown dtype {chosen!r}; use float16, bfloat16 or float32")
         source, gguf = _source(model, revision)
@@ -64,10 +74,17 @@ class TransformersModel(Model):
         transformers.utils.logging.disable_progress_bar()
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(source, padding_side="left", **gguf)
-            network = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, chosen), **gguf)
+            shared_out = {} if device_map is None else {"device_map": device_map}
+            network = transformers.AutoModelForCausalLM.from_pretrained(
+                source, dtype=getattr(torch, chosen), **shared_out, **gguf
+            )
         except (OSError, ValueError, ImportError) as error:
             raise InputError(f"model {self.name}: can't load it ({str(error).splitlines()[0]})") from None
-        self._network = network.to(self._device).eval()
+        self._network = (network if shared_out else network.to(self._device)).eval()
+        if shared_out:
+            self._device = str(network.get_input_embeddings().weight.device)
+        self._too_large = float("inf")
+        """Tokens of the smallest batch that did not fit into memory."""
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
         weights = _weights(model, network)
@@ -92,61 +109,63 @@ class TransformersModel(Model):
             self._torch.cuda.empty_cache()
 
     def attempt(self, request: Request) -> Attempt:
-        return self._generate([request])[0]
+        return self.attempt_all([request])[0]
 
-    def complete(self, requests: Sequence[Request]) -> tuple[Reply, ...]:
-        """Batches of requests with the same settings, replies in the order asked."""
-        for request in requests:
-            self.check(request)
-        replies: dict[int, Reply] = {}
+    def attempt_all(self, requests: Sequence[Request]) -> list[Attempt]:
+        """Batches of requests that end in the same way."""
+        chats = [self._chat(request) for request in requests]
         groups: dict[object, list[int]] = {}
-        for index, request in enumerate(requests):
-            sampled = index if request.sampling[0] > 0.0 else None
-            groups.setdefault((sampled, request.max_tokens, request.stop), []).append(index)
+        for i in sorted(range(len(requests)), key=lambda i: len(chats[i]), reverse=True):
+            groups.setdefault((requests[i].max_tokens, requests[i].stop), []).append(i)
+        found: dict[int, Attempt] = {}
         for members in groups.values():
-            for start in range(0, len(members), self.slots):
-                batch = members[start : start + self.slots]
-                clock = time.perf_counter()
-                attempts = self._generate([requests[i] for i in batch])
-                seconds = (time.perf_counter() - clock) / len(batch)
-                for index, attempt in zip(batch, attempts, strict=True):
-                    paid = requests[index].ceiling() if attempt.usage is None else attempt.usage
-                    replies[index] = self._reply(attempt, paid, seconds, 1)
-        return tuple(replies[i] for i in range(len(requests)))
+            batch = [(requests[i], chats[i]) for i in members]
+            found |= zip(members, self._fitting(batch), strict=True)
+        return [found[i] for i in range(len(requests))]
 
-    def _generate(self, batch: Sequence[Request]) -> list[Attempt]:
-        """One call of ``generate``; the requests share their settings."""
-        torch, first = self._torch, batch[0]
-        calls = [{**r.document(), "chat": self._chat(r)} for r in batch]
+    def _fitting(self, batch: list[tuple[Request, str]]) -> list[Attempt]:
+        """A batch in as many parts as memory needs."""
         inputs = self._tokenizer(
-            [call["chat"] for call in calls], return_tensors="pt", padding=True, add_special_tokens=False
-        ).to(self._device)
-        temperature, top_p, seed = first.sampling
-        settings: dict[str, Any] = {"do_sample": False}
-        if temperature > 0.0:
-            settings = {"do_sample": True, "temperature": temperature, "top_p": top_p, "top_k": 0}
+            [chat for _, chat in batch], return_tensors="pt", padding=True, add_special_tokens=False
+        )
+        tokens = len(batch) * (inputs["input_ids"].shape[1] + batch[0][0].max_tokens)
+        if len(batch) == 1 or tokens < self._too_large:
+            try:
+                return self._generate(batch, inputs)
+            except self._torch.OutOfMemoryError:
+                if len(batch) == 1:
+                    detail = "out of GPU memory with this question alone"
+                    return [Attempt(Outcome.FAILED, "", Usage(calls=1), _call(*batch[0]), None, detail)]
+                self._too_large = min(self._too_large, tokens)
+            if self._device.startswith("cuda"):
+                self._torch.cuda.empty_cache()
+        half = len(batch) // 2
+        return [*self._fitting(batch[:half]), *self._fitting(batch[half:])]
+
+    def _generate(self, batch: list[tuple[Request, str]], inputs: Any) -> list[Attempt]:
+        """One call of ``generate``; the requests end in the same way."""
+        torch, first = self._torch, batch[0][0]
+        settings: dict[str, Any] = {}
+        if any(request.sampling[0] > 0.0 for request, _ in batch):
+            settings["logits_processor"] = [_Sampler(torch, [request for request, _ in batch])]
         if first.stop:
             settings |= {"stop_strings": list(first.stop), "tokenizer": self._tokenizer}
         clock = time.monotonic()
         with self._lock, torch.inference_mode():
-            torch.manual_seed(seed)
-            try:
-                output = self._network.generate(
-                    **inputs,
-                    max_new_tokens=first.max_tokens,
-                    max_time=self.timeout,
-                    pad_token_id=self._tokenizer.pad_token_id,
-                    **settings,
-                )
-            except torch.OutOfMemoryError:
-                detail = "out of GPU memory; use fewer slots"
-                return [Attempt(Outcome.FAILED, "", Usage(calls=1), call, None, detail) for call in calls]
+            output = self._network.generate(
+                **inputs.to(self._device),
+                do_sample=False,
+                max_new_tokens=first.max_tokens,
+                max_time=self.timeout,
+                pad_token_id=self._tokenizer.pad_token_id,
+                **settings,
+            )
         late = time.monotonic() - clock > self.timeout
         width = inputs["input_ids"].shape[1]
         asked = inputs["attention_mask"].sum(dim=1).tolist()
         return [
-            self._read(request, call, tokens[width:].tolist(), int(count), late=late)
-            for request, call, tokens, count in zip(batch, calls, output, asked, strict=True)
+            self._read(request, _call(request, chat), tokens[width:].tolist(), int(count), late=late)
+            for (request, chat), tokens, count in zip(batch, output, asked, strict=True)
         ]
 
     def _read(self, request: Request, call: Mapping[str, Any], tokens: list[int], asked: int, *, late: bool) -> Attempt:
@@ -169,6 +188,53 @@ class TransformersModel(Model):
             raise InputError(f"model {self.name}: the checkpoint has no chat template; use an instruction-tuned one")
         text = self._tokenizer.apply_chat_template(request.messages(), tokenize=False, add_generation_prompt=True)
         return str(text)
+
+
+def _call(request: Request, chat: str) -> dict[str, Any]:
+    """What is kept of a request: what was said, as the checkpoint's template says it."""
+    return {**request.document(), "chat": chat}
+
+
+class _Sampler:
+    """Turns the scores of a batch so that the largest is what each request samples; the row of a
+    greedy request stays as it is.
+    """
+
+    def __init__(self, torch: Any, requests: Sequence[Request]) -> None:
+        self._torch = torch
+        self._requests = requests
+        self._generators: list[Any] = []
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        if not self._generators:
+            for request in self._requests:
+                self._generators.append(self._torch.Generator(scores.device).manual_seed(request.sampling[2]))
+        drawn = scores.float().clone()
+        for row, (request, generator) in enumerate(zip(self._requests, self._generators, strict=True)):
+            temperature, top_p, _ = request.sampling
+            if temperature > 0.0:
+                logs = self._torch.log_softmax(drawn[row] / temperature, dim=-1)
+                noise = self._torch.empty_like(logs).exponential_(generator=generator)
+                drawn[row] = self._kept(logs, top_p) - noise.log()
+        return drawn
+
+    def _kept(self, logs: Any, top_p: float) -> Any:
+        """Without the tokens beyond the fewest likeliest ones that have `top_p` together."""
+        if top_p >= 1.0:
+            return logs
+        ordered, places = logs.sort(descending=True)
+        before = ordered.exp().cumsum(dim=-1) - ordered.exp()
+        return logs.masked_fill(self._torch.zeros_like(logs, dtype=bool).scatter(0, places, before >= top_p), -_INF)
+
+
+_INF = float("inf")
+
+
+def _precision(torch: Any, device: str) -> str:
+    """Half precision on a card, with the exponents of float32 where it has them."""
+    if device == "cpu":
+        return "float32"
+    return "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float16"
 
 
 def _device(torch: Any) -> str:

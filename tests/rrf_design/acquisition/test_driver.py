@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,11 @@ from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition._progress import ProgressReport
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition._state import ItemState
-from rrf_design.acquisition.driver import _AsyncWorker, _Returned, _Workers
+from rrf_design.acquisition.driver import _AsyncWorker, _Returned, _Size, _Workers
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.sources.base import Unreachable
 from rrf_design.errors import InputError
-from rrf_design.models import Attempt, NotBegun, Outcome, PriceTable, Request, Usage
+from rrf_design.models import Attempt, Model, NotBegun, Outcome, PriceTable, Request, Retry, Usage
 from rrf_design.models.pacing import Pace
 
 REMOTE = {"adapter": "shop", "model": "scripted"}
@@ -169,7 +169,11 @@ def gather(workers: _Workers, count: int) -> list[_Returned]:
 
 
 def threads(fetch: Callable[[Purchase], Settlement], size: int) -> _Workers:
-    return _Workers(fetch, lambda purchase: ("", size))
+    return _Workers(each(fetch), lambda purchase: ("", _Size(size)))
+
+
+def each(fetch: Callable[[Purchase], Settlement]) -> Callable[[list[Purchase]], list[Settlement | Exception]]:
+    return lambda purchases: [fetch(purchase) for purchase in purchases]
 
 
 async def nothing() -> None:
@@ -184,7 +188,7 @@ def flying(
     def never(purchase: Purchase) -> Settlement:
         raise AssertionError("no thread is asked")
 
-    return _Workers(never, lambda purchase: None, _AsyncWorker(fetch, hurry=hurry, release=release))
+    return _Workers(each(never), lambda purchase: None, _AsyncWorker(fetch, hurry=hurry, release=release))
 
 
 def test_everything_comes_back_once_and_errors_too() -> None:
@@ -226,7 +230,7 @@ def test_a_slow_lane_holds_up_nobody_else() -> None:
             assert gate.wait(30)
         return Settlement(given, "told", (7.0,))
 
-    workers = _Workers(fetch, lambda purchase: ("slow" if purchase.name in ("n0", "n1") else "quick", 1))
+    workers = _Workers(each(fetch), lambda bought: ("slow" if bought.name in ("n0", "n1") else "quick", _Size(1)))
     workers.start(purchase(number) for number in range(6))
     assert {result.purchase.name for result in gather(workers, 4)} == {"n2", "n3", "n4", "n5"}
     assert begun.wait(30)
@@ -537,3 +541,65 @@ def test_who_takes_events_gets_the_state_as_a_document() -> None:
     last = taker.seen[-1]
     assert (last["event"], last["done"], last["items"], last["calls"], last["money"]) == ("progress", 1, 1, 3, 0.5)
     assert (last["calls_per_second"], last["seconds_left"]) == (0.75, 0.0)
+
+
+class Batching(Model):
+    """Answers many together, and counts how many."""
+
+    name = "batching"
+    local = True
+    batching = True
+    identity = {"adapter": "batching"}  # noqa: RUF012 - a contract's property, given as a value
+
+    def __init__(self, slots: int, *, throttled: frozenset[str] = frozenset()) -> None:
+        self.slots, self.throttled = slots, set(throttled)
+        self.retry = Retry(sleep=lambda seconds: None)
+        self.sizes: list[int] = []
+
+    def attempt(self, request: Request) -> Attempt:
+        return self.attempt_all([request])[0]
+
+    def attempt_all(self, requests: Sequence[Request]) -> list[Attempt]:
+        self.sizes.append(len(requests))
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Attempt:
+        if request.prompt in self.throttled:
+            self.throttled.discard(request.prompt)
+            return Attempt(Outcome.RATE_LIMITED, "", Usage(calls=1))
+        return Attempt(Outcome.ANSWERED, "12" if "question 2" in request.prompt else "7", Usage(9, 1, 1))
+
+
+def test_a_model_that_answers_many_together_gets_batches_in_a_live_run(tmp_path: Path) -> None:
+    """Never more than its slots, and with the same outcome as one by one."""
+    fields = {f"item {i}": ring() for i in range(8)}
+    batching = Batching(4)
+    together = acquire(fields, batching, store=tmp_path / "batches.sqlite", method="witness", batch=6, cache=None)
+    one_by_one = acquire(fields, Batching(1), store=tmp_path / "single.sqlite", method="witness", batch=6, cache=None)
+    assert sum(batching.sizes) == together.calls == one_by_one.calls
+    assert max(batching.sizes) == 4
+    assert len(batching.sizes) < together.calls / 2
+    assert [item.answers for item in together.items] == [item.answers for item in one_by_one.items]
+
+
+def test_repeated_calls_of_a_batch_are_reserved_one_by_one(tmp_path: Path) -> None:
+    """One throttled request is asked again, alone, and its repetition is in the journal first."""
+    problem = ring()
+    throttled = frozenset(node.prompt for node in problem.nodes[:2])
+    model = Batching(6, throttled=throttled)
+    run = acquire({"a": problem}, model, store=tmp_path / "r.sqlite", method="witness", batch=6)
+    assert model.sizes[:2] == [5, 2]
+    assert run.calls == sum(model.sizes)
+    assert kinds(tmp_path).count(Kind.REPEATED) == 2
+
+
+def test_a_batch_that_breaks_leaves_nothing_in_doubt(tmp_path: Path) -> None:
+    class Breaking(Batching):
+        def attempt_all(self, requests: Sequence[Request]) -> list[Attempt]:
+            raise RuntimeError("the card fell out")
+
+    with pytest.raises(RuntimeError, match="the card fell out"):
+        acquire({"a": ring()}, Breaking(4), store=tmp_path / "r.sqlite", method="witness", batch=6)
+    assert Kind.DOUBT not in kinds(tmp_path)
+    done = acquire(resume="last", model=Batching(4), store=tmp_path / "r.sqlite")
+    assert done.stopped_because != "paused"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from rrf_design.errors import InputError, MissingDependency
 from rrf_design.models import Model, Outcome, Request
 from rrf_design.models.embedded import EmbeddedModel, _gpu_layers
 from rrf_design.models.embedded import _weights as embedded_weights
-from rrf_design.models.transformers import _device, _source, _weights
+from rrf_design.models.transformers import _device, _precision, _source, _weights
 from rrf_design.responses import ParseStatus, parsers
 
 SPOKEN = (Outcome.ANSWERED, Outcome.TRUNCATED)
@@ -130,6 +131,12 @@ def test_where_weights_come_from(tmp_path: Path) -> None:
         _source(str(tmp_path / "other.gguf"), None)
 
 
+def test_half_precision_where_the_card_has_it() -> None:
+    for has, wanted in ((True, "bfloat16"), (False, "float16")):
+        torch = SimpleNamespace(cuda=SimpleNamespace(is_bf16_supported=lambda has=has: has))
+        assert [_precision(torch, device) for device in ("cuda:0", "mps", "cpu")] == [wanted, "float16", "float32"]
+
+
 def test_weights_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:
     """Two checkpoints under one name, a file of one's own, and the hub's commit; nothing where
     nothing is known.
@@ -168,6 +175,33 @@ def test_a_seed_means_the_same_sample(transformers: Model) -> None:
     sample = Request("Tell me about the sea.", max_tokens=10, temperature=1.0, top_p=0.9, seed=5)
     first, again, other = transformers.complete([sample, sample, replace(sample, seed=6)])
     assert first.text == again.text != other.text
+    greedy = Request("What is 2 + 3?", max_tokens=10)
+    mixed = transformers.complete([greedy, sample])  # a seed means the same whatever else is in the batch
+    assert [reply.text for reply in mixed] == [transformers.ask(greedy).text, first.text]
+
+
+def test_a_batch_that_does_not_fit_is_halved(transformers: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And later ones are made smaller from the start; a question that does not fit alone fails."""
+    adapter: Any = transformers
+    sizes: list[int] = []
+    generate, most = adapter._generate, [2]
+
+    def short_of_memory(batch: Any, inputs: Any) -> Any:
+        sizes.append(len(batch))
+        if len(batch) > most[0]:
+            raise adapter._torch.OutOfMemoryError
+        return generate(batch, inputs)
+
+    monkeypatch.setattr(adapter, "_generate", short_of_memory)
+    monkeypatch.setattr(adapter, "_too_large", float("inf"))
+    asked = [Request(f"What is {i} + 3?", max_tokens=3) for i in range(4)]
+    replies = adapter.complete(asked)
+    assert sizes == [4, 2, 2]
+    assert [reply.usage.calls for reply in replies] == [1, 1, 1, 1]
+    adapter.complete(asked)
+    assert sizes[3:] == [2, 2]
+    most[0] = 0
+    assert adapter.ask(asked[0]).outcome is Outcome.FAILED
 
 
 def test_stop_strings_end_the_text(transformers: Model) -> None:
