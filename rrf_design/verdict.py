@@ -180,8 +180,7 @@ def _after_looks(consistent: int, total: int, still: int) -> str:
     """What random checks with none wrong would leave, and how many `deliver` needs, by the bounds
     that they use.
     """
-    from rrf_design.risk import bound
-    from rrf_design.risk.boundary import LARGEST, boundary
+    from rrf_design.risk import LARGEST, bound, boundary
 
     if not LOOKS < consistent <= LARGEST:
         return ""

@@ -29,7 +29,7 @@ from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
-    from rrf_design.repairing.engine import RepairEngine
+    from rrf_design.repairing import RepairEngine
 
 _SAME = ("parse failure", "ambiguous", "out of range", "compile failure", "rejected", "timeout", "memory", "crash")
 _STATUS = {
@@ -50,7 +50,7 @@ def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: boo
     def ready(item: ItemState) -> bool:
         return item.done or (waiting and item.stopped is not None and not item.waiting)
 
-    from rrf_design.repairing.engine import RepairEngine
+    from rrf_design.repairing import RepairEngine
 
     new = [item for item in designs if ready(state.items[item]) and item not in state.results]
     engine = RepairEngine()

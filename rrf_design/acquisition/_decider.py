@@ -115,7 +115,7 @@ class Decider:
         ledger: Ledger,
         terms: Callable[[str, str], Terms],
     ) -> None:
-        from rrf_design.repairing.engine import RepairEngine
+        from rrf_design.repairing import RepairEngine
 
         self.designs, self.state, self.settings, self.ledger, self._terms = designs, state, settings, ledger, terms
         self.triage = settings.mode is Mode.TRIAGE

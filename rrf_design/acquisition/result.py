@@ -373,7 +373,7 @@ class RunFollower:
         """Work out verdicts of items whose answers are there, for at most about so long; how many
         are left to be done.
         """
-        from rrf_design.repairing.engine import RepairEngine
+        from rrf_design.repairing import RepairEngine
 
         if self._engine is None:
             self._engine = RepairEngine()

@@ -9,22 +9,22 @@ and the search that finds a margin shares nothing with the search that proves it
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rrf_design.checker._forms import written
     from rrf_design.checker._steps import Check
     from rrf_design.checker.verifier import Verification, verify
 
-__all__ = ["Check", "Verification", "verify"]
+__all__ = ["Check", "Verification", "verify", "written"]
+_HOME = {"Check": "_steps", "Verification": "verifier", "verify": "verifier", "written": "_forms"}
 
 
 def __getattr__(name: str) -> Any:
     """The verifier when it is asked for: whoever needs a radius or a record only doesn't wait for
     compilers.
     """
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from rrf_design.checker import _steps as steps
-    from rrf_design.checker import verifier
-
-    return getattr(steps if name == "Check" else verifier, name)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -19,7 +19,7 @@ from hashlib import sha256
 from json import dumps
 from typing import Any
 
-from rrf_design.checker.forms import (
+from rrf_design.checker._forms import (
     Document,
     a_confidence,
     a_list,

@@ -24,7 +24,7 @@ from itertools import pairwise
 from json import dumps
 from typing import Any
 
-from rrf_design.checker.forms import (
+from rrf_design.checker._forms import (
     Document,
     Told,
     a_confidence,

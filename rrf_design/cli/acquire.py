@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Live, named_models
-from rrf_design.cli.output import Printer, describe_delivery, say, share_holds
-from rrf_design.cli.run_results import (
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Live, named_models
+from rrf_design.cli._run_results import (
     certify_all,
     deliver,
     describe,
@@ -25,6 +24,7 @@ from rrf_design.cli.run_results import (
     write_document,
     write_page,
 )
+from rrf_design.cli.output import Printer, describe_delivery, say, share_holds
 from rrf_design.documents import checked, read, run_cases, write, write_junit
 from rrf_design.errors import InputError
 

@@ -132,7 +132,7 @@ class Verbs(TyperGroup):
             if group := getattr(module, "group", None):
                 local.add_typer(group, name=cmd_name)
             else:
-                from rrf_design.cli.options import flattened
+                from rrf_design.cli._options import flattened
 
                 local.command(cmd_name)(flattened(getattr(module, f"{cmd_name}_verb")))
             self.commands.update(typer.main.get_group(local).commands)

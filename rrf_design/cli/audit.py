@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Store
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Store
 from rrf_design.cli.output import Printer, note, say
 from rrf_design.cli.pilot import ReviewFile, told_by_people
 from rrf_design.documents import read, write

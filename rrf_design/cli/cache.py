@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.options import flattened
+from rrf_design.cli._options import flattened
 from rrf_design.cli.output import Printer, say, table
 from rrf_design.errors import InputError
 

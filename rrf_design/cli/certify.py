@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli import options
+from rrf_design.cli import _options as options
 from rrf_design.cli.output import Printer, ceiling, floor, proven_range, say, table, weakest
 from rrf_design.documents import write_junit
 from rrf_design.errors import InputError

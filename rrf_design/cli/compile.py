@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rrf_design.cli import options
+from rrf_design.cli import _options as options
 from rrf_design.cli.output import Printer
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rrf_design.arguments import share_number
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Live
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Live
 from rrf_design.cli.output import Printer, say, table
 from rrf_design.documents import write
 from rrf_design.errors import InputError

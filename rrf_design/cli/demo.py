@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rrf_design.cli._run_results import certify_all, write_document
 from rrf_design.cli.output import Printer, progress_bar, say, table, tell_compiling
-from rrf_design.cli.run_results import certify_all, write_document
 from rrf_design.documents import sealed, write
 from rrf_design.errors import InputError
 from rrf_design.texts import cell_text

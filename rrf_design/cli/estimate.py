@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Models, Prices, named_models
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Models, Prices, named_models
 from rrf_design.cli.output import Printer, note, say, table
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.cli import options
+from rrf_design.cli import _options as options
 from rrf_design.cli.output import Printer, results, say, table, unit_numbers, weakest
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli import options
+from rrf_design.cli import _options as options
 from rrf_design.cli.output import Printer, say, table
 from rrf_design.cli.plan import SYMBOLS, Jointly, ObjectiveOption, Solver
 from rrf_design.documents import sealed, write

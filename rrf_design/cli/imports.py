@@ -39,8 +39,7 @@ def import_verb(
 
     Example: rrf-design import log.eval --from inspect --item metadata.invoice -o answers.jsonl
     """
-    from rrf_design.responses.imports import node_names, read_logs, row_line
-    from rrf_design.responses.imports.records import RecordPaths
+    from rrf_design.responses.imports import RecordPaths, node_names, read_logs, row_line
 
     if out.suffix.lower() != ".jsonl":
         raise InputError(f"{out}: the rows are written as .jsonl")

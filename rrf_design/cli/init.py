@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import BaseUrl
+from rrf_design.cli._options import BaseUrl
 from rrf_design.cli.output import Printer, print_json, say, table
 from rrf_design.documents import write_text
 from rrf_design.errors import InputError

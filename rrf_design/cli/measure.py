@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Store
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Store
 from rrf_design.cli.output import Printer, say, table
 
 

@@ -389,7 +389,7 @@ class _RunEvents:
 @dataclass(frozen=True, slots=True)
 class Printer:
     """How a verb speaks: to people, in fewer words, or to programs; a group of options
-    (`rrf_design.cli.options`).
+    (`rrf_design.cli._options`).
     """
 
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The answer only: no progress, no messages.")] = False

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Live
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Live
 from rrf_design.cli.output import Printer, note, say, table
 from rrf_design.documents import checked, read, write
 from rrf_design.errors import InputError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rrf_design.cli import options
+from rrf_design.cli import _options as options
 from rrf_design.cli.output import Printer, describe_delivery, hand_over, say, share_holds, table
 from rrf_design.documents import repair_cases, sealed, write, write_junit
 from rrf_design.errors import InputError

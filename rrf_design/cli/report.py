@@ -19,8 +19,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli import options
-from rrf_design.cli.live_models import Store
+from rrf_design.cli import _options as options
+from rrf_design.cli._live_models import Store
 from rrf_design.cli.output import Printer, print_json
 from rrf_design.documents import write_text
 from rrf_design.errors import InputError, Refused

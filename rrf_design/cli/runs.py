@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rrf_design.cli.live_models import Store
+from rrf_design.cli._live_models import Store
+from rrf_design.cli._run_results import describe, write_document
 from rrf_design.cli.output import Printer, say, table
-from rrf_design.cli.run_results import describe, write_document
 from rrf_design.documents import checked, read, sealed
 from rrf_design.texts import digits
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import flattened
+from rrf_design.cli._options import flattened
 from rrf_design.cli.output import Printer, note, print_json, say, table
 from rrf_design.errors import InputError, MissingDependency, RRFError
 

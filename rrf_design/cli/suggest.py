@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import BaseUrl, default_file
+from rrf_design.cli._options import BaseUrl, default_file
 from rrf_design.cli.output import Printer, print_json
 from rrf_design.documents import write_text
 from rrf_design.errors import InputError

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli import options
+from rrf_design.cli import _options as options
 from rrf_design.cli.output import Printer, note, say, table
 from rrf_design.documents import kind_of, read, write_junit
 from rrf_design.errors import InputError, Refused

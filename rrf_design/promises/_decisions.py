@@ -11,8 +11,8 @@ from rrf_design.checks import agreed, decides, sole_delivered, states
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers
 from rrf_design.promises._truths import Said
 from rrf_design.promises.policies import CascadePolicy
+from rrf_design.repairing import RepairEngine
 from rrf_design.repairing.contract import Prepared, Repair
-from rrf_design.repairing.engine import RepairEngine
 from rrf_design.verdict import Verdict
 
 CHUNK = 500

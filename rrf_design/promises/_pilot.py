@@ -38,8 +38,7 @@ from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
 from rrf_design.promises.reviews import refuse_strangers, row_text
 from rrf_design.promises.running import question_of
 from rrf_design.questions.answers import RecordedAnswers
-from rrf_design.risk import Among, Statement
-from rrf_design.risk.arguments import choice
+from rrf_design.risk import Among, Statement, choice
 
 if TYPE_CHECKING:
     from rrf_design.questions import Dataset

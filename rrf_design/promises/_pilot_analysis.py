@@ -50,8 +50,8 @@ from rrf_design.promises._play import PlayedPolicy, at_worst, play, unrecorded
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises._truths import Said, Truth, cannot_tell, read_truth, worded
 from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy, LastStage
+from rrf_design.questions import find_slots
 from rrf_design.questions.datasets import Dataset
-from rrf_design.questions.slots import find_slots
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses.parsed import Parser
 from rrf_design.risk import Among, PolicyChoice, Scope, Statement, Stream, assess, first_look

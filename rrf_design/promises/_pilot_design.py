@@ -51,16 +51,16 @@ from rrf_design.risk import (
     Statement,
     Stratum,
     best_risk,
+    binomial_is_heaviest,
     draw_order,
     least_labels,
     passing_count,
     pilot_size,
     sequential_tail,
+    share,
     stratified_order,
     stratified_risk,
 )
-from rrf_design.risk.arguments import share
-from rrf_design.risk.strata import binomial_is_heaviest
 
 CONFIDENCE = 0.95
 OTHERS = 400

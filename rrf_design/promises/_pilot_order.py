@@ -22,8 +22,10 @@ from rrf_design.promises._play import PlayedPolicy, play, unrecorded
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, code_among
 from rrf_design.promises._truths import Said
 from rrf_design.risk import (
+    DISCOUNT,
     UNREADABLE,
     Among,
+    BinomialTail,
     Limit,
     Replay,
     Scope,
@@ -36,12 +38,10 @@ from rrf_design.risk import (
     fronts,
     holm,
     passing_count,
+    share,
     staggered,
     trusted_risk,
 )
-from rrf_design.risk.arguments import share
-from rrf_design.risk.counts import BinomialTail
-from rrf_design.risk.orders import DISCOUNT
 
 
 def order_of_tests(plan: PilotPlan, aside: AnswerSheet) -> tuple[tuple[Stream, ...], str]:

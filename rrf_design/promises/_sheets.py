@@ -30,7 +30,7 @@ from rrf_design.promises._truths import Said, same, shown
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import DataItem, Dataset
 from rrf_design.questions.filling import Numbers
-from rrf_design.repairing.fields import ResponseField
+from rrf_design.repairing import ResponseField
 from rrf_design.responses.parsed import Parser
 from rrf_design.risk import UNREADABLE
 from rrf_design.tables.items import ItemTemplate, read_answer

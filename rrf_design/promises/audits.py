@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrf_design._shown import Shown, axes_of
-from rrf_design.checker.forms import written
+from rrf_design.checker import written
 from rrf_design.checker.promise_words import audit_sentence, percent_above, plain_percent
 from rrf_design.checker.promises import audit_order, prove_audit
 from rrf_design.checks import delivered_node
@@ -34,8 +34,7 @@ from rrf_design.promises._truths import EXACT_CHECKS, GoldRule, answer_is_right,
 from rrf_design.promises.delivered_tables import DeliveredTable, delivered_items, read_delivered, read_run_document
 from rrf_design.promises.reviews import person_question, refuse_strangers
 from rrf_design.questions.datasets import Dataset
-from rrf_design.risk import AuditSequence, draw_order
-from rrf_design.risk.arguments import share
+from rrf_design.risk import AuditSequence, draw_order, share
 
 if TYPE_CHECKING:
     from rrf_design.questions import Dataset

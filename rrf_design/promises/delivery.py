@@ -44,7 +44,7 @@ from rrf_design.promises.buying import LiveModels
 from rrf_design.promises.reviews import check_review_file, read_reviews, refuse_strangers, row_text, write_reviews
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.tables import RowFaults, open_table
-from rrf_design.risk.arguments import share
+from rrf_design.risk import share
 from rrf_design.tables.delivered import Delivery
 from rrf_design.tables.rows import Row, delivered_names
 from rrf_design.texts import cell_text, from_sheet

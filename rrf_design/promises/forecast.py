@@ -37,6 +37,7 @@ from rrf_design.promises._play import PlayedPolicy, play
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises.policies import CHECK_EVERYTHING, SHARES, LastStage
 from rrf_design.risk import (
+    AGREED_WRONG,
     Among,
     Forecast,
     Last,
@@ -47,6 +48,7 @@ from rrf_design.risk import (
     Statement,
     best_risk,
     bound,
+    evidence,
     fit_crowd,
     forecast,
     lead_family,
@@ -55,12 +57,11 @@ from rrf_design.risk import (
     pilot_size,
     prospects_of,
     replay,
+    sequential_tail,
+    share,
     stratified_risk,
+    whole,
 )
-from rrf_design.risk.arguments import share, whole
-from rrf_design.risk.forecasts import AGREED_WRONG
-from rrf_design.risk.sequences import sequential_tail
-from rrf_design.risk.statements import evidence
 
 if TYPE_CHECKING:
     from rrf_design.promises._pilot_analysis import PilotResult

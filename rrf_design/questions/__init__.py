@@ -6,6 +6,7 @@ and who checks.
 
 from __future__ import annotations
 
+from rrf_design.questions._slots import find_slots as find_slots
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset, ItemClass, dataset
 from rrf_design.questions.recipe import Recipe, dumps_recipe, load_recipe

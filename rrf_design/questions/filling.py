@@ -17,8 +17,7 @@ from typing import Any
 from rrf_design.errors import InputError
 from rrf_design.files import SECTIONS, from_document, suggestion
 from rrf_design.problem import Problem
-from rrf_design.questions.recipe import ANSWER_KEYS, Recipe
-from rrf_design.questions.slots import (
+from rrf_design.questions._slots import (
     Cells,
     Path,
     Slot,
@@ -32,6 +31,7 @@ from rrf_design.questions.slots import (
     read_number,
     read_text,
 )
+from rrf_design.questions.recipe import ANSWER_KEYS, Recipe
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
 from rrf_design.responses.parsed import Parser, parse_stated

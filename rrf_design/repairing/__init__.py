@@ -8,7 +8,15 @@ penalty on held-out fields.
 from __future__ import annotations
 
 from rrf_design.repairing._convex import PenaltyCalibration, calibrate
+from rrf_design.repairing._engine import METHODS
+from rrf_design.repairing._engine import Numbers as Numbers
+from rrf_design.repairing._engine import RepairEngine as RepairEngine
+from rrf_design.repairing._engine import SharedDesign as SharedDesign
 from rrf_design.repairing._failures import Failure, count_failures
+from rrf_design.repairing._fields import ResponseField, read_responses
+from rrf_design.repairing._nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
+from rrf_design.repairing._repairs import ProgramChoice, RepairBatch, repair, repair_many, select_program
+from rrf_design.repairing._repairs import robust_scale as robust_scale
 from rrf_design.repairing.contract import (
     Alternative,
     Certainty,
@@ -19,10 +27,6 @@ from rrf_design.repairing.contract import (
     Task,
     to_document,
 )
-from rrf_design.repairing.engine import METHODS
-from rrf_design.repairing.fields import ResponseField, read_responses
-from rrf_design.repairing.nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear
-from rrf_design.repairing.repairs import ProgramChoice, RepairBatch, repair, repair_many, select_program
 
 __all__ = [
     "METHODS",

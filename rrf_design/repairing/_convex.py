@@ -227,7 +227,7 @@ def calibrate(
     >>> calibrate(problem, [{"a": 1, "b": 1, "c": 4}], truths=[{"a": 1, "b": 1, "c": 1}]).criterion
     'error'
     """
-    from rrf_design.repairing.fields import make_task
+    from rrf_design.repairing._fields import make_task
     from solvers.decoding import lasso_path
 
     if not fields:

@@ -14,8 +14,8 @@ from enum import StrEnum
 import numpy as np
 from scipy import sparse
 
+from rrf_design.repairing._fields import collect
 from rrf_design.repairing.contract import Prepared, Repair, Task, Values
-from rrf_design.repairing.fields import collect
 
 
 class Failure(StrEnum):

@@ -24,6 +24,7 @@ from scipy import sparse
 from rrf_design.blocks import Anchor
 from rrf_design.checks import decided_premise, decided_verdict
 from rrf_design.noise import recovery_bound, stated_within
+from rrf_design.repairing._decoding import Decoding, error_bound
 from rrf_design.repairing._exact import rows_of, surely_wrong
 from rrf_design.repairing._failures import with_truth
 from rrf_design.repairing.contract import (
@@ -38,7 +39,6 @@ from rrf_design.repairing.contract import (
     Task,
     Values,
 )
-from rrf_design.repairing.decoding import Decoding, error_bound
 from rrf_design.rows import alone
 from rrf_design.texts import rounded_up
 from rrf_design.transforms import not_counted

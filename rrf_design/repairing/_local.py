@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rrf_design.certificates.local import LocalCertificate
     from rrf_design.noise import Noise
     from rrf_design.problem import Problem
-    from rrf_design.repairing.nonlinear import LocalRepair
+    from rrf_design.repairing._nonlinear import LocalRepair
 
 FITS = 1e-9
 """A residual within this of ε fits: what Gauss–Newton leaves."""
@@ -63,7 +63,7 @@ def repair_locally(
 
     `other` is what a caller said that a local repair has no use for: refused where it is anything.
     """
-    from rrf_design.repairing.fields import collect
+    from rrf_design.repairing._fields import collect
 
     given = [name for name, value in other.items() if value]
     if noise is not None and (noise.sigma is not None or noise.amplitude is not None):
@@ -239,7 +239,7 @@ class _Fits:
 
 
 def _explanations(field: _BentField, said: Mapping[str, Values], k: int, epsilon: float) -> _Fits:
-    from rrf_design.repairing.nonlinear import repair_nonlinear
+    from rrf_design.repairing._nonlinear import repair_nonlinear
 
     start = np.array([said[name][0] for name in field.place])
     _, jacobian = value_and_jacobian(field, start)

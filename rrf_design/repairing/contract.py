@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrf_design.operators import Operator
     from rrf_design.problem import Problem
     from rrf_design.repairing._failures import Failure
-    from rrf_design.repairing.fields import ResponseField
+    from rrf_design.repairing._fields import ResponseField
     from solvers.result import Progress
 
 Array = NDArray[np.float64]

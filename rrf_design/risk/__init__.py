@@ -19,6 +19,12 @@ Documents are proved again by `rrf_design.checker`, which shares nothing with th
 
 from __future__ import annotations
 
+from rrf_design.risk._arguments import choice as choice
+from rrf_design.risk._arguments import share as share
+from rrf_design.risk._arguments import whole as whole
+from rrf_design.risk._belief import Believed, Picks
+from rrf_design.risk._boundary import LARGEST as LARGEST
+from rrf_design.risk._boundary import Boundary, boundary
 from rrf_design.risk._cascades import (
     UNREADABLE,
     Crowd,
@@ -32,10 +38,12 @@ from rrf_design.risk._cascades import (
     lead_family,
     replay,
 )
-from rrf_design.risk.belief import Believed, Picks
-from rrf_design.risk.boundary import Boundary, boundary
-from rrf_design.risk.counts import bound, rate_bound
-from rrf_design.risk.forecasts import (
+from rrf_design.risk._counts import BinomialTail as BinomialTail
+from rrf_design.risk._counts import PValue as PValue
+from rrf_design.risk._counts import bound, rate_bound
+from rrf_design.risk._forecasts import AGREED_WRONG as AGREED_WRONG
+from rrf_design.risk._forecasts import FORECAST_ERROR as FORECAST_ERROR
+from rrf_design.risk._forecasts import (
     Forecast,
     Prospect,
     best_risk,
@@ -45,7 +53,8 @@ from rrf_design.risk.forecasts import (
     pilot_size,
     prospects_of,
 )
-from rrf_design.risk.orders import (
+from rrf_design.risk._orders import DISCOUNT as DISCOUNT
+from rrf_design.risk._orders import (
     attained_size,
     front,
     fronts,
@@ -55,8 +64,8 @@ from rrf_design.risk.orders import (
     strides,
     trusted_risk,
 )
-from rrf_design.risk.peel import Cut, ErrorGuess, plan_cut
-from rrf_design.risk.policies import (
+from rrf_design.risk._peel import Cut, ErrorGuess, plan_cut
+from rrf_design.risk._policies import (
     AssessedPolicy,
     Policy,
     PolicyChoice,
@@ -67,9 +76,15 @@ from rrf_design.risk.policies import (
     fixed_sequence,
     holm,
 )
-from rrf_design.risk.sequences import CLEAN, UNIFORM, AuditSequence, sequential_tail
-from rrf_design.risk.statements import Among, Limit, Scope, Statement
-from rrf_design.risk.strata import Stratum, draw_order, stratified_bound, stratified_order, stratified_risk
+from rrf_design.risk._policies import Counted as Counted
+from rrf_design.risk._policies import decide as decide
+from rrf_design.risk._policies import weigh as weigh
+from rrf_design.risk._sequences import CLEAN, UNIFORM, AuditSequence, sequential_tail
+from rrf_design.risk._statements import Among, Limit, Scope, Statement
+from rrf_design.risk._statements import ClaimAndGate as ClaimAndGate
+from rrf_design.risk._statements import evidence as evidence
+from rrf_design.risk._strata import Stratum, draw_order, stratified_bound, stratified_order, stratified_risk
+from rrf_design.risk._strata import binomial_is_heaviest as binomial_is_heaviest
 
 __all__ = [
     "CLEAN",

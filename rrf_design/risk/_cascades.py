@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
-from rrf_design.risk.arguments import Number, choice, share
+from rrf_design.risk._arguments import Number, choice, share
 
 UNREADABLE = -1
 Codes = NDArray[np.int64]

@@ -42,8 +42,8 @@ from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.filling import Filler, RowParts
 from rrf_design.questions.recipe import Recipe
 from rrf_design.questions.reviews import Reviews, read_reviews
+from rrf_design.repairing import Numbers, RepairEngine, SharedDesign
 from rrf_design.repairing.contract import Prepared, Repair, WorkSettings
-from rrf_design.repairing.engine import Numbers, RepairEngine, SharedDesign
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
 from rrf_design.responses.parsers import reviewed_value

@@ -32,8 +32,7 @@ from rrf_design.models.faults import opens_as_refusal
 from rrf_design.noise import Noise
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer
-from rrf_design.repairing.engine import Numbers, RepairEngine, SharedDesign
-from rrf_design.repairing.fields import ResponseField
+from rrf_design.repairing import Numbers, RepairEngine, ResponseField, SharedDesign
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, labelled, parse_each
 from rrf_design.transforms import VETOED, vetoed

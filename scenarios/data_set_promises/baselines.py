@@ -15,8 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.risk import UNREADABLE
-from rrf_design.risk.counts import PValue
+from rrf_design.risk import UNREADABLE, PValue
 from scenarios.data_set_promises.panels import Panel
 
 Marks = NDArray[np.bool_]

@@ -19,13 +19,13 @@ from rrf_design.risk import (
     Statement,
     bound,
     choose,
+    decide,
+    evidence,
     fixed_sequence,
     half_depth,
     holm,
     sequential_tail,
 )
-from rrf_design.risk.policies import decide
-from rrf_design.risk.statements import evidence
 
 Generator = np.random.Generator
 CONFIDENCE = 0.95

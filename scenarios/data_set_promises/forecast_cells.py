@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.risk import (
+    DISCOUNT,
+    FORECAST_ERROR,
     Among,
     Limit,
     Prospect,
@@ -29,8 +31,6 @@ from rrf_design.risk import (
     staggered,
     trusted_risk,
 )
-from rrf_design.risk.forecasts import FORECAST_ERROR
-from rrf_design.risk.orders import DISCOUNT
 from scenarios.data_set_promises.boards import Board, own_family
 from scenarios.data_set_promises.drawn_panels import drawn_panel
 from scenarios.data_set_promises.panels import folder_of, read_panel

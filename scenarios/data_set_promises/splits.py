@@ -17,13 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.risk import (
+    DISCOUNT,
     Among,
+    ClaimAndGate,
     Crowd,
     Limit,
     Replay,
     Scope,
     Statement,
     Stream,
+    decide,
+    evidence,
     fit_crowd,
     fixed_sequence,
     front,
@@ -32,9 +36,6 @@ from rrf_design.risk import (
     staggered,
     trusted_risk,
 )
-from rrf_design.risk.orders import DISCOUNT
-from rrf_design.risk.policies import decide
-from rrf_design.risk.statements import ClaimAndGate, evidence
 from scenarios.data_set_promises.boards import Board, Boards
 
 OURS = "staggered fronts"

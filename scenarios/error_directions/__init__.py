@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.repairing.repairs import robust_scale
+from rrf_design.repairing import robust_scale
 from scenarios.data_set_promises.panels import folder_of, panel_kind, panel_names, read_panel
 from scenarios.error_directions.directions import chance, gauge, pattern_error, shares, worst_directions
 from scenarios.kit import Context, Done, Part, Report, Scenario

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.repairing import repair, select_program
-from rrf_design.repairing.repairs import robust_scale
+from rrf_design.repairing import repair, robust_scale, select_program
 from scenarios.kit import designs
 from scenarios.real_model.fields import AnswerCandidate, same
 

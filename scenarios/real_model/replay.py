@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.repairing.repairs import robust_scale
+from rrf_design.repairing import robust_scale
 from scenarios.kit.designs import DESIGNS, NODES, FieldDesign, prepared
 from scenarios.real_model.answers import Item, family, task
 from scenarios.real_model.fields import AnswerCandidate, same, truth

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from rrf_design.checker.forms import written
+from rrf_design.checker import written
 from rrf_design.checker.promise_words import promise
 from rrf_design.checker.tails import PromiseScope as Told
-from rrf_design.risk import Among, Limit, Scope, Statement, Stream
-from rrf_design.risk.policies import Counted, Tally, decide, weigh
+from rrf_design.risk import Among, Counted, Limit, Scope, Statement, Stream, Tally, decide, weigh
 from scenarios.kit.sealing import Document
 from scenarios.rigour.forged_promises import ITEMS, TRICKS, made_policies, met, written_table
 from scenarios.rigour.promise_oracle import EVERYTHING, claimed_limit, policy_follows

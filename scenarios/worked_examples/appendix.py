@@ -14,8 +14,7 @@ from rrf_design import Noise, certify
 from rrf_design.certificates import curvature_bound, local_certificate
 from rrf_design.errors import Refused
 from rrf_design.problem import Problem
-from rrf_design.repairing import repair_many
-from rrf_design.repairing.nonlinear import finite_alternatives, repair_nonlinear
+from rrf_design.repairing import finite_alternatives, repair_many, repair_nonlinear
 from rrf_design.responses import parsers
 from scenarios.premise_on_real_answers.cells import complete_field
 from scenarios.worked_examples.cases import Case, gamma, incidence

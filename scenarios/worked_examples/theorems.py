@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rrf_design import Noise, certify
 from rrf_design.certificates import Tolerances, local_certificate
 from rrf_design.problem import Problem
-from rrf_design.repairing.nonlinear import finite_alternatives, log_coordinates, repair_nonlinear
+from rrf_design.repairing import finite_alternatives, log_coordinates, repair_nonlinear
 from scenarios.kit.designs import DESIGNS, prepared
 from scenarios.worked_examples.appendix import as_problem
 from scenarios.worked_examples.cases import Case, gamma, incidence

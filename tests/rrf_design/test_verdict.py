@@ -19,7 +19,7 @@ from rrf_design.goal import Goal, Standing, reaches
 from rrf_design.noise import Radius
 from rrf_design.operators import Operator
 from rrf_design.premise import Premise, protected, protected_unread
-from rrf_design.repairing.decoding import Decoding
+from rrf_design.repairing._decoding import Decoding
 from rrf_design.verdict import Evidence, Explained, Verdict, counted, decide, dispute, worst
 
 SURE = Evidence(Explained.UNIQUELY, Goal(), lower=0.5, robust_lower=0.5, bound=0.2)

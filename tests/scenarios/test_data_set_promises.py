@@ -14,9 +14,9 @@ from rrf_design.promises import PilotSettings, gold_truths, plan_pilot, run_pilo
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import UNREADABLE, Among, Limit, Replay, Statement, choose, staggered
-from rrf_design.risk.arguments import share
-from rrf_design.risk.counts import BinomialTail
-from rrf_design.risk.forecasts import FORECAST_ERROR
+from rrf_design.risk._arguments import share
+from rrf_design.risk._counts import BinomialTail
+from rrf_design.risk._forecasts import FORECAST_ERROR
 from scenarios.data_set_promises import TOSS_UP, coverage
 from scenarios.data_set_promises.baselines import rules_of
 from scenarios.data_set_promises.boards import Board, Boards, own_family

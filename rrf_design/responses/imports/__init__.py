@@ -17,8 +17,10 @@ from pathlib import Path
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.responses.imports import inspect_logs, json_logs
-from rrf_design.responses.imports.records import ImportedRow, RecordPaths, first_record
+from rrf_design.responses.imports import _inspect_logs as inspect_logs
+from rrf_design.responses.imports import _json_logs as json_logs
+from rrf_design.responses.imports._records import ImportedRow, first_record
+from rrf_design.responses.imports._records import RecordPaths as RecordPaths
 from rrf_design.responses.parsed import RECORDED
 
 Reader = Callable[[Path, RecordPaths], Iterator[ImportedRow]]

@@ -27,7 +27,7 @@ from rrf_design.acquisition.stopping import Exhausted, Target
 from rrf_design.market import exact
 from rrf_design.models import Roster
 from rrf_design.problem import Problem
-from rrf_design.repairing.engine import RepairEngine
+from rrf_design.repairing._engine import RepairEngine
 from rrf_design.tables import delivery_of, write_reviews
 from rrf_design.verdict import Verdict, dispute
 

@@ -19,10 +19,11 @@ import pytest
 import typer
 
 import rrf_design
-from rrf_design.cli import main, options, output
+from rrf_design.cli import _options as options
+from rrf_design.cli import main, output
+from rrf_design.cli._options import Items
 from rrf_design.cli.app import VERBS as LINES
 from rrf_design.cli.app import app
-from rrf_design.cli.options import Items
 from rrf_design.errors import InputError
 from solvers.result import Progress
 

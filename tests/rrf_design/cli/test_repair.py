@@ -192,7 +192,7 @@ def test_ctrl_c_in_the_margin_tells_what_was_found_and_that_its_margin_is_missin
 
 
 def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
-    import rrf_design.repairing.repairs as batch
+    import rrf_design.repairing._repairs as batch
 
     class Stopped(batch._Fields):
         def rows(self, jobs):

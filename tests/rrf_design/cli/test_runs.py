@@ -22,11 +22,11 @@ import rrf_design as rrf
 from rrf_design.acquisition import Journal, acquire
 from rrf_design.acquisition.redaction import HIDDEN
 from rrf_design.cli import main
+from rrf_design.cli._live_models import Live
+from rrf_design.cli._run_results import tell_next
 from rrf_design.cli.init import _template
-from rrf_design.cli.live_models import Live
 from rrf_design.cli.output import Printer, _RunEvents, _RunProgress
 from rrf_design.cli.report import EVERY, _ended_politely, follow
-from rrf_design.cli.run_results import tell_next
 from rrf_design.errors import InputError
 from rrf_design.files import from_document
 from rrf_design.models.scripted import ScriptedModel
@@ -228,7 +228,7 @@ def test_consent_is_given_by_yes_or_by_a_limit(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(
-        "rrf_design.cli.live_models._agreed", lambda spending, *, said, quiet: asked.append(said) or said
+        "rrf_design.cli._live_models._agreed", lambda spending, *, said, quiet: asked.append(said) or said
     )
     consent = chosen(["embedded"], yes=yes).options["consent"]
     assert consent("what it costs", said) is agreed

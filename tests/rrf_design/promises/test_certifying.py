@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from rrf_design import certify, verify
 from rrf_design.checker import tails
+from rrf_design.checker._forms import written
 from rrf_design.checker.document import content_digest
-from rrf_design.checker.forms import written
 from rrf_design.checker.premises import rate_above
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
@@ -46,8 +46,8 @@ from rrf_design.risk import (
     stratified_risk,
 )
 from rrf_design.risk import Scope as Sized
-from rrf_design.risk.policies import decide
-from rrf_design.risk.statements import ClaimAndGate, Sighting, evidence, evidences
+from rrf_design.risk._policies import decide
+from rrf_design.risk._statements import ClaimAndGate, Sighting, evidence, evidences
 from rrf_design.tables.structures import certify_dataset
 
 

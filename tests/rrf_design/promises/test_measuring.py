@@ -24,7 +24,7 @@ from rrf_design.promises.judging import Judgement, between, interval, measure_ju
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import recipe_from_document
 from rrf_design.risk import best_risk, rate_bound
-from rrf_design.risk.counts import BinomialTail
+from rrf_design.risk._counts import BinomialTail
 
 REPEATED = {
     "data": {"id": "no", "gold": "truth"},

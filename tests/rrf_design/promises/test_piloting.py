@@ -20,8 +20,8 @@ from rrf_design.promises._play import play
 from rrf_design.promises.forecast import _PromiseTest, in_words
 from rrf_design.questions import dataset
 from rrf_design.risk import Among, Limit, Scope, Statement, first_look
-from rrf_design.risk.counts import BinomialTail
-from rrf_design.risk.statements import evidence
+from rrf_design.risk._counts import BinomialTail
+from rrf_design.risk._statements import evidence
 
 
 def test_a_pilot_chooses_a_cheap_policy_and_tells_its_denominator(make_world: Any) -> None:

@@ -33,8 +33,8 @@ from rrf_design.promises.buying import NOTHING
 from rrf_design.promises.forecast import GUESSES, NO_PILOT, _least_pilot
 from rrf_design.risk import Among, Limit, Scope, Statement, least_labels, passing_count
 from rrf_design.risk import Scope as Sized
-from rrf_design.risk.forecasts import AGREED_WRONG
-from rrf_design.risk.statements import evidence
+from rrf_design.risk._forecasts import AGREED_WRONG
+from rrf_design.risk._statements import evidence
 from scenarios.rigour.forged_promises import true_promises
 
 SURE = Fraction(19, 20)

@@ -12,10 +12,10 @@ import pytest
 import rrf_design as rrf
 from rrf_design.errors import InputError
 from rrf_design.models.scripted import ScriptedModel
+from rrf_design.questions._slots import SlotKind, find_slots, read_exactly
 from rrf_design.questions.filling import Filler, check_columns
 from rrf_design.questions.recipe import AskEntry, RecipeFile, load_recipe, recipe_from_document
 from rrf_design.questions.rewording import _lost, dumps_rewordings, write_rewordings
-from rrf_design.questions.slots import SlotKind, find_slots, read_exactly
 from rrf_design.structure import structure_key
 
 ROW = {"no": "007", "text": "T", "ledger": "119.00", "fee": "25", "minutes": "2", "net": "100", "tax": "19"}

@@ -16,8 +16,8 @@ from rrf_design.errors import InputError
 from rrf_design.operators import Operator
 from rrf_design.premise import Parts
 from rrf_design.repairing import Certainty, Failure, count_failures, repair_many
-from rrf_design.repairing.engine import SharedDesign, _operator_key
-from rrf_design.repairing.fields import _with_anchor_values
+from rrf_design.repairing._engine import SharedDesign, _operator_key
+from rrf_design.repairing._fields import _with_anchor_values
 
 
 def test_two_disconnected_pairs_are_ambiguous(equality, answers):

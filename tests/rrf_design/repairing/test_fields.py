@@ -12,9 +12,10 @@ import pytest
 import rrf_design as rrf
 from rrf_design.goal import Goal
 from rrf_design.noise import Noise
-from rrf_design.repairing import METHODS, Repair, engine, read_responses, repair_many, to_document
-from rrf_design.repairing.decoding import Decoding, _Grounds
-from rrf_design.repairing.fields import _with_anchor_values, collect, make_task
+from rrf_design.repairing import METHODS, Repair, read_responses, repair_many, to_document
+from rrf_design.repairing import _engine as engine
+from rrf_design.repairing._decoding import Decoding, _Grounds
+from rrf_design.repairing._fields import _with_anchor_values, collect, make_task
 
 
 def test_syndrome_is_what_the_error_causes(equality, answers):

@@ -25,9 +25,9 @@ from rrf_design.repairing._discrete import (
     moves,
     solve,
 )
+from rrf_design.repairing._fields import make_task
 from rrf_design.repairing._local import _BentField, _TangentMargins
 from rrf_design.repairing.contract import WorkSettings
-from rrf_design.repairing.fields import make_task
 
 
 def random_energy(rng, *, nodes=5, tree=False):

@@ -7,7 +7,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.repairing import select_program
-from rrf_design.repairing.repairs import _modified_tokens, _scale_problem, robust_scale
+from rrf_design.repairing._repairs import _modified_tokens, _scale_problem, robust_scale
 
 
 def test_the_outlier_is_not_chosen(equality, answers):

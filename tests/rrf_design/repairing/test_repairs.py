@@ -13,11 +13,11 @@ from scipy.stats import chi
 import rrf_design as rrf
 import rrf_design.repairing
 from rrf_design.repairing import repair_many
+from rrf_design.repairing._decoding import Decoding
+from rrf_design.repairing._engine import METHODS, RepairEngine, choose
+from rrf_design.repairing._fields import make_task
 from rrf_design.repairing._judgement import finish, judge
 from rrf_design.repairing.contract import Candidate, Certainty, DecoderOutcome, Prepared
-from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.engine import METHODS, RepairEngine, choose
-from rrf_design.repairing.fields import make_task
 
 
 def test_no_module_hides_the_function(equality, answers):
@@ -67,8 +67,8 @@ def test_auto_follows_the_papers_algorithm(equality, answers):
     assert rrf.repair(equality("star"), answers(1, 1, 1, 1), candidates={"n0": [2]}).method.startswith("discrete")
     rng = np.random.default_rng(0)
     problem = rrf.from_matrix(rng.normal(size=(30, 40)), k=6)
-    from rrf_design.repairing.engine import choose
-    from rrf_design.repairing.fields import make_task
+    from rrf_design.repairing._engine import choose
+    from rrf_design.repairing._fields import make_task
 
     operator = problem.operator()
     anchors = dict.fromkeys(operator.block_ids, 0.0)
@@ -245,7 +245,7 @@ def test_failures_are_counted(equality, answers):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_progress_counts_fields_and_certainties(n_jobs, equality, monkeypatch):
-    monkeypatch.setattr("rrf_design.repairing.repairs.CHUNK", 3)
+    monkeypatch.setattr("rrf_design.repairing._repairs.CHUNK", 3)
     told = []
     repair_many(
         equality("complete"),

@@ -24,7 +24,7 @@ from rrf_design.risk import (
     rate_bound,
     sequential_tail,
 )
-from rrf_design.risk.counts import (
+from rrf_design.risk._counts import (
     GUARD,
     BinomialTail,
     CertainTail,

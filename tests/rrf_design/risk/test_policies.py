@@ -43,8 +43,8 @@ from rrf_design.risk import (
     stratified_risk,
     trusted_risk,
 )
-from rrf_design.risk.statements import evidence
-from rrf_design.risk.strata import binomial_is_heaviest
+from rrf_design.risk._statements import evidence
+from rrf_design.risk._strata import binomial_is_heaviest
 
 
 @dataclass(frozen=True)

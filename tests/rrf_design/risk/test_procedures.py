@@ -16,9 +16,9 @@ from mapie.risk_control.fwer_control import control_fwer
 
 from rrf_design.errors import InputError
 from rrf_design.risk import Among, Limit, Scope, Statement, Stream, fixed_sequence, holm
-from rrf_design.risk.policies import _check_streams, decide
-from rrf_design.risk.statements import ClaimAndGate
-from rrf_design.risk.statements import evidence as evidence_of
+from rrf_design.risk._policies import _check_streams, decide
+from rrf_design.risk._statements import ClaimAndGate
+from rrf_design.risk._statements import evidence as evidence_of
 
 ALPHA = Fraction(1, 20)
 

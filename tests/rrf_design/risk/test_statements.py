@@ -23,9 +23,9 @@ from rrf_design.risk import (
     least_labels,
     pilot_size,
 )
-from rrf_design.risk.arguments import choice, share, whole
-from rrf_design.risk.counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, PValue
-from rrf_design.risk.statements import _forbidden_counts, _tails, _UnknownSize, _worst_tails, evidence, together
+from rrf_design.risk._arguments import choice, share, whole
+from rrf_design.risk._counts import GUARD, BinomialTail, CertainTail, HypergeometricTail, PValue
+from rrf_design.risk._statements import _forbidden_counts, _tails, _UnknownSize, _worst_tails, evidence, together
 
 ALPHA = Fraction(1, 10)
 

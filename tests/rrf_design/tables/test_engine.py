@@ -133,7 +133,7 @@ def test_recorded_costs_go_before_declared_ones() -> None:
 
 
 def test_designs_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.repairing.engine.KEPT", 1)
+    monkeypatch.setattr("rrf_design.repairing._engine.KEPT", 1)
     items = [item(0, {"total": 7, "reworded": 7, "fee": 7}), item(1, {"reworded": 7, "fee": 8})] * 2
     small = engine()
     assert small.rows(items) == [one(raw) for raw in items]

@@ -16,7 +16,7 @@ from rrf_design.errors import InputError
 from rrf_design.models.base import Attempt, Outcome, Request, Usage
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.questions import RecordedAnswers
-from rrf_design.repairing.engine import RepairEngine
+from rrf_design.repairing._engine import RepairEngine
 from rrf_design.responses.open_text import Classes
 from rrf_design.tables import _engine as engine
 from rrf_design.tables import delivery_of, write_reviews

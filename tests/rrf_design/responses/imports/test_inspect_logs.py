@@ -16,8 +16,8 @@ from backports import zstd
 from tool_logs import HEADER, MODEL, eval_file, rows, sample
 
 from rrf_design.errors import InputError
-from rrf_design.responses.imports import inspect_logs as archive
-from rrf_design.responses.imports.records import ImportedRow
+from rrf_design.responses.imports import _inspect_logs as archive
+from rrf_design.responses.imports._records import ImportedRow
 
 
 @pytest.mark.parametrize("method", [93, 8, 0])

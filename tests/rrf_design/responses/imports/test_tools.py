@@ -12,8 +12,9 @@ from tool_logs import batch, chat, lines_in, rows
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
-from rrf_design.responses.imports import TOOLS, node_names, read_logs, recognise, records, row_line
-from rrf_design.responses.imports.records import (
+from rrf_design.responses.imports import TOOLS, node_names, read_logs, recognise, row_line
+from rrf_design.responses.imports import _records as records
+from rrf_design.responses.imports._records import (
     ImportedRow,
     RecordPaths,
     _lines,

@@ -11,7 +11,7 @@ from typing import Any
 from backports import zstd
 
 from rrf_design.responses.imports import read_logs
-from rrf_design.responses.imports.records import ImportedRow, RecordPaths
+from rrf_design.responses.imports._records import ImportedRow, RecordPaths
 
 MODEL = "openai/gpt-4.1-mini"
 HEADER = {"version": 2, "status": "success", "eval": {"task": "invoices", "model": "openai/gpt-4.1-mini"}}

@@ -23,11 +23,11 @@ import numpy as np
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
 from rrf_design.noise import Noise, Radius, radius_of
+from rrf_design.repairing._decoding import Decoding, widened
 from rrf_design.repairing._exact import ZERO_RULE, Exact
+from rrf_design.repairing._fields import make_task
 from rrf_design.repairing._judgement import finish
 from rrf_design.repairing.contract import Array, Candidate, Decoder, DecoderOutcome, Prepared, Repair, Task
-from rrf_design.repairing.decoding import Decoding, widened
-from rrf_design.repairing.fields import make_task
 from rrf_design.rows import alone
 
 if TYPE_CHECKING:

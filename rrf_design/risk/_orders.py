@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
+from rrf_design.risk._arguments import Number, share
 from rrf_design.risk._cascades import UNREADABLE, Crowd, Replay
-from rrf_design.risk.arguments import Number, share
-from rrf_design.risk.counts import guard
-from rrf_design.risk.policies import Stream
-from rrf_design.risk.statements import Among, Limit, Scope, evidence
+from rrf_design.risk._counts import guard
+from rrf_design.risk._policies import Stream
+from rrf_design.risk._statements import Among, Limit, Scope, evidence
 
 Floats = NDArray[np.float64]
 _BLOCK = 64

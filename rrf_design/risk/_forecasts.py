@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rrf_design.errors import InputError
+from rrf_design.risk._arguments import Number, share, whole
 from rrf_design.risk._cascades import Crowd, Replay
-from rrf_design.risk.arguments import Number, share, whole
-from rrf_design.risk.counts import BinomialTail, rate_bound
-from rrf_design.risk.orders import front, passing_count, strides, trusted_risk
-from rrf_design.risk.sequences import sequential_tail
-from rrf_design.risk.statements import Among, Limit, Scope, Statement
+from rrf_design.risk._counts import BinomialTail, rate_bound
+from rrf_design.risk._orders import front, passing_count, strides, trusted_risk
+from rrf_design.risk._sequences import sequential_tail
+from rrf_design.risk._statements import Among, Limit, Scope, Statement
 
 
 def least_labels(risk: Number, confidence: Number, *, wrong: int = 0) -> int:

@@ -20,8 +20,8 @@ from fractions import Fraction
 from hashlib import sha256
 
 from rrf_design.errors import InputError
-from rrf_design.risk.arguments import Number, share, whole
-from rrf_design.risk.counts import BinomialTail, CertainTail, PValue
+from rrf_design.risk._arguments import Number, share, whole
+from rrf_design.risk._counts import BinomialTail, CertainTail, PValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rrf_design.errors import InputError
-from rrf_design.responses.imports.records import (
+from rrf_design.responses.imports._records import (
     ImportedRow,
     RecordPaths,
     at,

@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.risk.arguments import Number, share, whole
+from rrf_design.risk._arguments import Number, share, whole
 
 Floats = NDArray[np.float64]
 LARGEST = 1_000_000

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rrf_design.risk.arguments import Number, share, whole
+from rrf_design.risk._arguments import Number, share, whole
 
 GUARD = 1e-6
 """Relative distance from a level below which a float is not trusted, for counts up to STEADY."""

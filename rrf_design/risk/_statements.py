@@ -58,8 +58,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
-from rrf_design.risk.arguments import Number, choice, share, whole
-from rrf_design.risk.counts import IMPOSSIBLE, BinomialTail, CertainTail, HypergeometricTail, LargestTail, PValue, guard
+from rrf_design.risk._arguments import Number, choice, share, whole
+from rrf_design.risk._counts import (
+    IMPOSSIBLE,
+    BinomialTail,
+    CertainTail,
+    HypergeometricTail,
+    LargestTail,
+    PValue,
+    guard,
+)
 
 
 class Statement(StrEnum):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrf_design.risk.boundary import Boundary, boundary
+from rrf_design.risk._boundary import Boundary, boundary
 
 Floats = NDArray[np.float64]
 SAVES = 0.97

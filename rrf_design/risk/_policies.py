@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rrf_design.errors import InputError
-from rrf_design.risk.arguments import Number, choice, share, whole
-from rrf_design.risk.sequences import sequential_tail
-from rrf_design.risk.statements import Among, ClaimAndGate, Limit, Scope, Sighting, Statement, evidences, together
+from rrf_design.risk._arguments import Number, choice, share, whole
+from rrf_design.risk._sequences import sequential_tail
+from rrf_design.risk._statements import Among, ClaimAndGate, Limit, Scope, Sighting, Statement, evidences, together
 
 
 @dataclass(frozen=True, slots=True)

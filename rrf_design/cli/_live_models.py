@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli.options import BaseUrl
+from rrf_design.cli._options import BaseUrl
 from rrf_design.cli.output import Printer, note
 from rrf_design.errors import InputError
 

@@ -1,5 +1,5 @@
 """Repair of one field and of thousands: validate, decode at the radius that the truth keeps to,
-and say what the outcome is worth. The work is `rrf_design.repairing.engine`'s.
+and say what the outcome is worth. The work is `rrf_design.repairing._engine`'s.
 
 Of programs the field of execution signatures is repaired, and then a whole generated program is
 chosen (paper, "Code repair"). Coordinates of a signature have very different sizes, so they are
@@ -21,12 +21,12 @@ import numpy as np
 from rrf_design.arguments import is_dataset, noise_of, seconds_of
 from rrf_design.errors import InputError
 from rrf_design.noise import Noise
+from rrf_design.repairing._decoding import Decoding
+from rrf_design.repairing._engine import RepairEngine, SharedDesign, choose, decode
 from rrf_design.repairing._failures import count_failures
+from rrf_design.repairing._fields import collect
 from rrf_design.repairing._judgement import finish
 from rrf_design.repairing.contract import Array, DecoderOutcome, Repair, Task, Values, WorkSettings
-from rrf_design.repairing.decoding import Decoding
-from rrf_design.repairing.engine import RepairEngine, SharedDesign, choose, decode
-from rrf_design.repairing.fields import collect
 from rrf_design.verdict import Verdict, counted, worst
 from rrf_design.workers import in_chunks
 
@@ -450,7 +450,7 @@ def select_program(
 def _modified_tokens(before: str, after: str) -> int:
     """How many tokens of a program another replaces, leaves out or adds, comments and layout aside.
 
-    >>> from rrf_design.repairing.repairs import modified_tokens
+    >>> from rrf_design.repairing._repairs import modified_tokens
     >>> modified_tokens("def f(x): return x + 1", "def f(x): return x - 1  # less")
     1
     """

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.responses.imports.records import (
+from rrf_design.responses.imports._records import (
     ImportedRow,
     RecordPaths,
     at,

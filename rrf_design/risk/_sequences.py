@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rrf_design.errors import InputError
-from rrf_design.risk.arguments import Number, share, whole
-from rrf_design.risk.counts import guard
+from rrf_design.risk._arguments import Number, share, whole
+from rrf_design.risk._counts import guard
 
 UNIFORM = (1.0, 1.0)
 CLEAN = (1.0, 20.0)
