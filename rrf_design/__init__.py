@@ -26,8 +26,8 @@ _HOME = {
     "rrf_design.acquisition": "acquire Acquisition",
     "rrf_design.tables": "estimate repairer DatasetPlan Delivery Estimate Repairer ByStructure",
     "rrf_design.promises._pilot": "pilot Pilot",
-    "rrf_design.promises.audits": "audit Audit",
-    "rrf_design.promises.delivery": "deliver TestedDelivery",
+    "rrf_design.promises._audits": "audit Audit",
+    "rrf_design.promises._delivery": "deliver TestedDelivery",
     "rrf_design.promises._measure": "measure Measurement",
     "rrf_design._explain": "explain Explanation",
     "rrf_design.questions": "dataset Dataset",
@@ -118,10 +118,10 @@ if TYPE_CHECKING:
     from rrf_design.operators import Operator
     from rrf_design.planning import Frontier, Plan, Portfolio, frontier, plan, portfolio
     from rrf_design.problem import Problem
+    from rrf_design.promises._audits import Audit, audit
+    from rrf_design.promises._delivery import TestedDelivery, deliver
     from rrf_design.promises._measure import Measurement, measure
     from rrf_design.promises._pilot import Pilot, pilot
-    from rrf_design.promises.audits import Audit, audit
-    from rrf_design.promises.delivery import TestedDelivery, deliver
     from rrf_design.questions import Dataset, dataset
     from rrf_design.repairing import Repair, repair
     from rrf_design.tables import ByStructure, DatasetPlan, Delivery, Estimate, Repairer, estimate, repairer

@@ -142,7 +142,7 @@ def check_transform(
     other question, as vectors that somebody wrote by hand.
     """
     from rrf_design.blocks import Transport
-    from rrf_design.transforms.base import BRACES
+    from rrf_design.transforms._base import BRACES
 
     for question, options, truth, other in cases:
         name = f"{transform.name} of {question.prompt[:40]!r}"

@@ -4,6 +4,7 @@ cent.
 
 from __future__ import annotations
 
+from rrf_design.acquisition._driver import INTERRUPTED as INTERRUPTED
 from rrf_design.acquisition._loop import Acquirer
 from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.journal import Journal

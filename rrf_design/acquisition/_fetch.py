@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rrf_design.models.pacing import Pace
     from rrf_design.models.prices import CallTally
     from rrf_design.problem import Problem
-    from rrf_design.repairing.engine import RepairEngine
+    from rrf_design.repairing import RepairEngine
     from rrf_design.responses import Parser
     from rrf_design.responses.parsed import Parsed
 
@@ -530,7 +530,7 @@ class Fetcher:
 
     @cached_property
     def _engine(self) -> RepairEngine:
-        from rrf_design.repairing.engine import RepairEngine
+        from rrf_design.repairing import RepairEngine
 
         return RepairEngine()
 

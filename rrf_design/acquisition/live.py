@@ -18,15 +18,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
-from rrf_design.acquisition import review
+from rrf_design.acquisition import _review as review
 from rrf_design.acquisition._batch_driver import BatchDriver
 from rrf_design.acquisition._concluding import conclude
+from rrf_design.acquisition._driver import Driver
 from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition._loop import Acquirer
 from rrf_design.acquisition._progress import ProgressReport
 from rrf_design.acquisition._purchases import Doubt
 from rrf_design.acquisition.classes import with_room
-from rrf_design.acquisition.driver import Driver
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.result import Acquisition, collect

@@ -18,7 +18,7 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.models.prices import Spending
-    from rrf_design.promises.buying import LiveModels
+    from rrf_design.promises import LiveModels
 
 _NAMED = re.compile(r"([^=:/\\]+)=(.+)")
 Store = Annotated[
@@ -107,7 +107,7 @@ class Live:
         With `responses` answers are there already: limits would bind nothing, and a model would be
         a second source.
         """
-        from rrf_design.promises.buying import LiveModels
+        from rrf_design.promises import LiveModels
 
         self._check(responses)
         if responses is not None and self.model:

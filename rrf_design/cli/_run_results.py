@@ -77,7 +77,7 @@ def _vector(value: Any) -> str:
 
 def exit_code(result: Acquisition, *, well: bool) -> int:
     """130 where the user ended the session, as everywhere; else whether all is well."""
-    from rrf_design.acquisition.driver import INTERRUPTED
+    from rrf_design.acquisition import INTERRUPTED
 
     if result.stopped_because == "paused" and result.detail == INTERRUPTED:
         return 130

@@ -30,7 +30,7 @@ from rrf_design.errors import InputError
 
 if TYPE_CHECKING:
     from rrf_design.acquisition import Acquisition
-    from rrf_design.promises.running import PolicyRun
+    from rrf_design.promises import PolicyRun
     from rrf_design.questions import Dataset
     from rrf_design.tables import Delivery
 
@@ -301,8 +301,7 @@ def _under_policy(
     """Run a policy on the items outside its pilot, write what is asked for, and tell what came of
     it.
     """
-    from rrf_design.promises import run_policy
-    from rrf_design.promises.reviews import check_review_file, joined_reviews, write_reviews
+    from rrf_design.promises import check_review_file, joined_reviews, run_policy, write_reviews
     from rrf_design.questions.answers import RecordedAnswers
     from rrf_design.tables.delivered import FORMS, spare_inputs
 

@@ -65,8 +65,7 @@ def audit_verb(
 
     Example: rrf-design audit delivered.csv --recipe rrf.toml --labels 60 -o audit.json
     """
-    from rrf_design.promises import audit
-    from rrf_design.promises.reviews import write_reviews
+    from rrf_design.promises import audit, write_reviews
     from rrf_design.questions.recipe import load_recipe
     from rrf_design.studio.labels import review_file as review_labels
 

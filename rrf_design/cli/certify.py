@@ -202,7 +202,7 @@ def _calibrated(problem: Any, calibration: Path | None, confidence: float, seed:
 def _with_premise(proven: Any, pilot: Path, dataset: Dataset, item: str | None, beside: dict[str, Any]) -> Any:
     """What is proven with what a pilot says of its premise, which of a table is told beside it."""
     from rrf_design.documents import read
-    from rrf_design.promises.premise import premise_summary, with_premise
+    from rrf_design.promises import premise_summary, with_premise
 
     proven = with_premise(proven, read(pilot, what="policy"), dataset, item=item)
     if item is None:

@@ -171,7 +171,7 @@ def _hand_over(out: Path, model: str, slots: int, printer: Printer) -> TestedDel
     """A table of capitals, from questions to what may be said of it; an atlas plays the people."""
     from rrf_design import dataset, deliver
     from rrf_design.demo import CAPITALS, write_capitals
-    from rrf_design.promises.buying import LiveModels
+    from rrf_design.promises import LiveModels
     from rrf_design.tables.delivered import write_output
 
     folder = out / "capitals"

@@ -105,7 +105,7 @@ def _describe(found: Mapping[str, Any], *, quiet: bool) -> None:
 
 def _describe_judges(found: Mapping[str, Any], *, quiet: bool) -> None:
     from rrf_design.checker.promise_words import number_above, percent_about
-    from rrf_design.promises.judging import between
+    from rrf_design.promises import between
 
     rows = [
         (

@@ -116,8 +116,7 @@ def pilot_verb(
     Example: rrf-design pilot rrf.toml --data invoices.csv --model openai:NAME --labels 200 --risk
     0.05 -o policy.json
     """
-    from rrf_design.promises import CHECK_EVERYTHING, pilot, pilot_settings
-    from rrf_design.promises.reviews import write_reviews
+    from rrf_design.promises import CHECK_EVERYTHING, pilot, pilot_settings, write_reviews
     from rrf_design.studio.labels import how_to_answer
     from rrf_design.studio.labels import review_file as review_labels
 
@@ -169,7 +168,7 @@ def pilot_verb(
 
 def told_by_people(review_file: Path | None, *, resume: bool) -> dict[str, Any] | None:
     """What people wrote into the review file of a pilot or an audit; None without one."""
-    from rrf_design.promises.reviews import check_review_file, read_reviews
+    from rrf_design.promises import check_review_file, read_reviews
 
     if review_file is None:
         return None
@@ -198,9 +197,7 @@ def _forecast(
     printer: Printer,
 ) -> int:
     """Print what pilots of several sizes could prove and cost; 1 where none pays."""
-    from rrf_design.promises import forecast_pilot, plan_pilot
-    from rrf_design.promises.buying import NOTHING
-    from rrf_design.promises.forecast import NO_PILOT
+    from rrf_design.promises import NO_PILOT, NOTHING, forecast_pilot, plan_pilot
     from rrf_design.questions.answers import RecordedAnswers
 
     with ExitStack() as stack:
@@ -238,7 +235,7 @@ def _describe_pilot(document: dict[str, Any], *, budget: float | None = None, qu
     if document.get("stopped_because"):
         say(f"Stopped after {len(document['drawn']):,} labels: {document['stopped_because']}.")
     _proven(document)
-    from rrf_design.promises.forecast import in_words
+    from rrf_design.promises import in_words
 
     for words in in_words(document["stronger"], document):
         say(words)

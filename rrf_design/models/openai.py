@@ -29,9 +29,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
-from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usage
-from rrf_design.models.batches import OpenAIBatches
-from rrf_design.models.faults import (
+from rrf_design.models._faults import (
     LONGEST,
     LOOK,
     Schemas,
@@ -48,6 +46,8 @@ from rrf_design.models.faults import (
     unreachable,
     web_page,
 )
+from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.batches import OpenAIBatches
 
 BASE_URLS = ("RRF_OPENAI_BASE_URL", "OPENAI_BASE_URL")
 KEYS = ("RRF_OPENAI_API_KEY", "OPENAI_API_KEY")

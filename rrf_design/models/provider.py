@@ -23,9 +23,7 @@ from urllib.parse import urlsplit
 
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.files import suggestion
-from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usage
-from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided, faults, objects
-from rrf_design.models.faults import (
+from rrf_design.models._faults import (
     LONGEST,
     LOOK,
     Schemas,
@@ -39,6 +37,8 @@ from rrf_design.models.faults import (
     refused,
     unreachable,
 )
+from rrf_design.models.base import Attempt, Outcome, Reply, Request, Retry, Usage
+from rrf_design.models.batches import BatchFault, BatchInterface, BatchState, Handed, Undecided, faults, objects
 
 EXTRA = "pip install 'rrf-design[providers]'"
 _WITHOUT_SEEDS = frozenset({"anthropic", "azureanthropic", "vertexaianthropic"})

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError
+from rrf_design.models._faults import classify
 from rrf_design.models.base import RETRYABLE, Again, Attempt, Model, Outcome, Reply, Request, Retry, Usage
-from rrf_design.models.faults import classify
 
 Script = Callable[[Request], str | Attempt]
 _RULE_KEYS = frozenset({"prompt", "pattern", "text", "outcome", "failures", "detail"})

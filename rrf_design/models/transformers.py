@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from rrf_design.errors import InputError, MissingDependency
+from rrf_design.models._faults import classify
 from rrf_design.models.base import Attempt, Model, Outcome, Request, Retry, Usage
 from rrf_design.models.embedded import digest
-from rrf_design.models.faults import classify
 
 
 class TransformersModel(Model):

@@ -11,6 +11,8 @@ from __future__ import annotations
 from rrf_design.planning._frontiers import Frontier, Point, frontier
 from rrf_design.planning._greedy import Pick, Tracked, look
 from rrf_design.planning._outcome import finish, starting_design
+from rrf_design.planning._portfolios import Portfolio, Share, portfolio
+from rrf_design.planning._portfolios import spend as spend
 from rrf_design.planning.contract import (
     Aim,
     ComponentShare,
@@ -24,7 +26,6 @@ from rrf_design.planning.contract import (
     write_plan,
 )
 from rrf_design.planning.evaluator import Evaluator
-from rrf_design.planning.portfolios import Portfolio, Share, portfolio
 from rrf_design.planning.registry import PLANNERS, plan, planner
 
 __all__ = [

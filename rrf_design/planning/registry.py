@@ -194,7 +194,7 @@ def plan(
     from rrf_design.files import digest
     from rrf_design.planning._components import components_of, plan_components
     from rrf_design.planning.evaluator import Evaluator
-    from rrf_design.planning.proof.weak_supports import DENSE
+    from rrf_design.planning.proof import DENSE
 
     seconds = seconds_of(time_limit)
     wanted = None if aim is None else Aim.named(aim)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rrf_design.checks import agreed, decides, sole_delivered, states
+from rrf_design.promises._policies import CascadePolicy
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers
 from rrf_design.promises._truths import Said
-from rrf_design.promises.policies import CascadePolicy
 from rrf_design.repairing import RepairEngine
 from rrf_design.repairing.contract import Prepared, Repair
 from rrf_design.verdict import Verdict

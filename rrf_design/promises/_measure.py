@@ -35,6 +35,7 @@ from rrf_design.checks import rows_of
 from rrf_design.documents import checked, sealed
 from rrf_design.errors import InputError
 from rrf_design.promises._checks import noisy
+from rrf_design.promises._judging import Judgement, interval, judgements_of, measure_judges, read_judgements
 from rrf_design.promises._measure_relations import (
     broken_relations,
     measured_radii,
@@ -43,7 +44,6 @@ from rrf_design.promises._measure_relations import (
 )
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, read_sheet
 from rrf_design.promises._truths import GoldRule, Said, Truth, place_of, read_truth, same
-from rrf_design.promises.judging import Judgement, interval, judgements_of, measure_judges, read_judgements
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import Recipe
 from rrf_design.risk import best_risk, disputed, fit_crowd, rate_bound

@@ -19,6 +19,7 @@ from rrf_design.checker.promises import prove_policy
 from rrf_design.checks import delivered_node
 from rrf_design.documents import checked, kind_of
 from rrf_design.errors import InputError
+from rrf_design.promises._buying import NOTHING, BoughtAnswers, LiveModels
 from rrf_design.promises._pilot_analysis import gold_truths, refuse_second_look, run_pilot, stages, why_stop
 from rrf_design.promises._pilot_design import (
     OTHERS,
@@ -33,10 +34,8 @@ from rrf_design.promises._pilot_design import (
 )
 from rrf_design.promises._policy_document import policy_document
 from rrf_design.promises._reuse import recalled_pilot
-from rrf_design.promises._truths import EXACT_CHECKS
-from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels
-from rrf_design.promises.reviews import refuse_strangers, row_text
-from rrf_design.promises.running import question_of
+from rrf_design.promises._running import question_of
+from rrf_design.promises._truths import EXACT_CHECKS, refuse_strangers, row_text
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement, choice
 

@@ -47,9 +47,9 @@ from rrf_design.promises._measure import disputed_gold, measured
 from rrf_design.promises._pilot_design import PilotPlan, PilotSettings, tested_limit
 from rrf_design.promises._pilot_order import order_of_tests
 from rrf_design.promises._play import PlayedPolicy, at_worst, play, unrecorded
+from rrf_design.promises._policies import CHECK_EVERYTHING, CascadePolicy, LastStage
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises._truths import Said, Truth, cannot_tell, read_truth, worded
-from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy, LastStage
 from rrf_design.questions import find_slots
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.templates import strict_number

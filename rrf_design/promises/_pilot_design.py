@@ -22,12 +22,10 @@ import numpy as np
 from rrf_design.checker.promise_words import percent_above, plain_percent
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
+from rrf_design.promises._buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
 from rrf_design.promises._checks import is_known, may_run, refuse_unpriced
 from rrf_design.promises._play import LastPrices
-from rrf_design.promises._sheets import AnswerSheet, PolicyTemplate, read_sheet
-from rrf_design.promises._truths import GoldRule
-from rrf_design.promises.buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
-from rrf_design.promises.policies import (
+from rrf_design.promises._policies import (
     SHARES,
     CascadePolicy,
     CheckStage,
@@ -41,6 +39,8 @@ from rrf_design.promises.policies import (
     family_of,
     stages_by_hand,
 )
+from rrf_design.promises._sheets import AnswerSheet, PolicyTemplate, read_sheet
+from rrf_design.promises._truths import GoldRule
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.tables import need_column

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from rrf_design.errors import InputError
 from rrf_design.promises._decisions import HeldDecisions
+from rrf_design.promises._policies import CascadePolicy, LastStage, RuleKind
 from rrf_design.promises._sheets import AnswerSheet
 from rrf_design.promises._truths import Said, Truth
-from rrf_design.promises.policies import CascadePolicy, LastStage, RuleKind
 from rrf_design.risk import UNREADABLE, replay
 
 Floats = NDArray[np.float64]

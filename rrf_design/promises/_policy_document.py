@@ -17,9 +17,9 @@ from rrf_design.checker.tails import PromiseScope
 from rrf_design.documents import sealed
 from rrf_design.errors import Refused
 from rrf_design.promises._checks import program_digests
+from rrf_design.promises._forecast import stronger_promise
 from rrf_design.promises._pilot_design import Population
 from rrf_design.promises._play import PlayedPolicy
-from rrf_design.promises.forecast import stronger_promise
 from rrf_design.risk import Among, AssessedPolicy, PolicyChoice
 
 if TYPE_CHECKING:

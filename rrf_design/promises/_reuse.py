@@ -27,12 +27,7 @@ from rrf_design import files
 from rrf_design.errors import Refused
 from rrf_design.market import declared
 from rrf_design.problem import Problem
-from rrf_design.promises._checks import may_run
-from rrf_design.promises._pilot_design import last_prices
-from rrf_design.promises._play import LastPrices, PlayedPolicy, play
-from rrf_design.promises._sheets import AnswerSheet, read_sheet
-from rrf_design.promises._truths import Said, Truth
-from rrf_design.promises.buying import (
+from rrf_design.promises._buying import (
     NOTHING,
     BoughtAnswers,
     LiveModels,
@@ -43,7 +38,12 @@ from rrf_design.promises.buying import (
     checking_work,
     identities,
 )
-from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy
+from rrf_design.promises._checks import may_run
+from rrf_design.promises._pilot_design import last_prices
+from rrf_design.promises._play import LastPrices, PlayedPolicy, play
+from rrf_design.promises._policies import CHECK_EVERYTHING, CascadePolicy
+from rrf_design.promises._sheets import AnswerSheet, read_sheet
+from rrf_design.promises._truths import Said, Truth
 from rrf_design.questions.answers import RecordedAnswer
 from rrf_design.questions.datasets import Dataset
 

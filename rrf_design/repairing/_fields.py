@@ -405,7 +405,7 @@ def _value(problem: Problem, node: str, entry: Any) -> Values | str:
             raise InputError(
                 f"response of node {node!r} is text, but the node names no parser; give numbers or a parser"
             )
-        from rrf_design.models.faults import opens_as_refusal
+        from rrf_design.models import opens_as_refusal
         from rrf_design.responses import parsers
 
         value = _value(problem, node, parsers.get(spec).parse(entry))

@@ -23,8 +23,6 @@ from rrf_design.risk._arguments import choice as choice
 from rrf_design.risk._arguments import share as share
 from rrf_design.risk._arguments import whole as whole
 from rrf_design.risk._belief import Believed, Picks
-from rrf_design.risk._boundary import LARGEST as LARGEST
-from rrf_design.risk._boundary import Boundary, boundary
 from rrf_design.risk._cascades import (
     UNREADABLE,
     Crowd,
@@ -42,29 +40,28 @@ from rrf_design.risk._counts import BinomialTail as BinomialTail
 from rrf_design.risk._counts import PValue as PValue
 from rrf_design.risk._counts import bound, rate_bound
 from rrf_design.risk._forecasts import AGREED_WRONG as AGREED_WRONG
+from rrf_design.risk._forecasts import DISCOUNT as DISCOUNT
 from rrf_design.risk._forecasts import FORECAST_ERROR as FORECAST_ERROR
 from rrf_design.risk._forecasts import (
     Forecast,
     Prospect,
+    attained_size,
     best_risk,
     first_look,
     forecast,
-    least_labels,
-    pilot_size,
-    prospects_of,
-)
-from rrf_design.risk._orders import DISCOUNT as DISCOUNT
-from rrf_design.risk._orders import (
-    attained_size,
     front,
     fronts,
     half_depth,
+    least_labels,
     passing_count,
+    pilot_size,
+    prospects_of,
     staggered,
     strides,
     trusted_risk,
 )
-from rrf_design.risk._peel import Cut, ErrorGuess, plan_cut
+from rrf_design.risk._peel import LARGEST as LARGEST
+from rrf_design.risk._peel import Boundary, Cut, ErrorGuess, boundary, plan_cut
 from rrf_design.risk._policies import (
     AssessedPolicy,
     Policy,

@@ -21,17 +21,17 @@ from rrf_design._lazy import lazy_names
 
 _HOME = {
     "rrf_design.studio.labels": "LabelStore is_label_store review_file",
-    "rrf_design.studio.library": "Library",
-    "rrf_design.studio.pages": "export",
-    "rrf_design.studio.server": "make_app serve",
+    "rrf_design.studio._library": "Library",
+    "rrf_design.studio._pages": "export",
+    "rrf_design.studio._server": "make_app serve",
 }
 
 __all__ = ["LabelStore", "Library", "export", "is_label_store", "make_app", "review_file", "serve"]
 
 if TYPE_CHECKING:
+    from rrf_design.studio._library import Library
+    from rrf_design.studio._pages import export
+    from rrf_design.studio._server import make_app, serve
     from rrf_design.studio.labels import LabelStore, is_label_store, review_file
-    from rrf_design.studio.library import Library
-    from rrf_design.studio.pages import export
-    from rrf_design.studio.server import make_app, serve
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -28,7 +28,7 @@ from rrf_design.checks import (
 )
 from rrf_design.derive import with_classes
 from rrf_design.errors import InputError
-from rrf_design.models.faults import opens_as_refusal
+from rrf_design.models import opens_as_refusal
 from rrf_design.noise import Noise
 from rrf_design.problem import Problem
 from rrf_design.questions.answers import RecordedAnswer

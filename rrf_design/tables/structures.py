@@ -30,11 +30,11 @@ from rrf_design.documents import sealed
 from rrf_design.errors import InputError
 from rrf_design.goal import reaches
 from rrf_design.market import exact
+from rrf_design.planning import spend
 from rrf_design.planning.contract import REACHED, Aim, Objective, Order, PlanStatus
 from rrf_design.planning.curves import Curve, curves_of, goal_curve
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.goals import planned_margin, repeatable
-from rrf_design.planning.portfolios import spend
 from rrf_design.planning.registry import plan
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset

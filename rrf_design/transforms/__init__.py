@@ -7,9 +7,9 @@ that an answer can't be right.
 
 from __future__ import annotations
 
-from rrf_design.transforms.base import CHOICE, CLASS, NUMBER, NUMBERS, TRUTH, Original, Transform, Transformed
-from rrf_design.transforms.registry import candidates, get, names, read_spec, transformed
-from rrf_design.transforms.vetoes import KINDS, VETOED, check_rules, not_counted, placed, rules_of, stated, vetoed
+from rrf_design.transforms._base import CHOICE, CLASS, NUMBER, NUMBERS, TRUTH, Original, Transform, Transformed
+from rrf_design.transforms._registry import candidates, get, names, read_spec, transformed
+from rrf_design.transforms._vetoes import KINDS, VETOED, check_rules, not_counted, placed, rules_of, stated, vetoed
 
 __all__ = [
     "CHOICE",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrf_design.problem import Problem
-from rrf_design.promises.policies import LastStage, escalations_of, family_of
+from rrf_design.promises import LastStage, escalations_of, family_of
 from rrf_design.risk import Ladder, Last, Replay, lead_family, replay
 from scenarios.data_set_promises.baselines import Rules, rules_of
 from scenarios.data_set_promises.panels import Panel

@@ -34,8 +34,8 @@ from rrf_design.promises import (
     prove_policy,
     read_delivered,
     run_pilot,
+    with_pilot,
 )
-from rrf_design.promises.premise import with_pilot
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 from scenarios.kit.sealing import Document, at, seal

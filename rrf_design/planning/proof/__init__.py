@@ -1,3 +1,5 @@
+from rrf_design.planning.proof._weak_supports import DENSE as DENSE
+
 """What no design can do: rows that every good design obeys, programs made of them, and the solvers
 that refute them.
 

@@ -32,9 +32,9 @@ from rrf_design.market import exact
 from rrf_design.planning._optimal import Cheapest, PlanSearch, Threshold
 from rrf_design.planning.contract import REACHED
 from rrf_design.planning.proof._neighbourhoods import HullPool
+from rrf_design.planning.proof._weak_supports import DENSE, Exchange, Mender, WeakSupports, around, grown, stages
 from rrf_design.planning.proof.bounds import Fractional, MarketRelaxation, bound_from_cuts, ceiling, safe_cost
 from rrf_design.planning.proof.master import Answer, Solved
-from rrf_design.planning.proof.weak_supports import DENSE, Exchange, Mender, WeakSupports, around, grown, stages
 
 if TYPE_CHECKING:
     from rrf_design.market import Mask

@@ -14,12 +14,13 @@ import pytest
 from fields import priced, ring, scripted
 
 import rrf_design as rrf
-from rrf_design.acquisition import Journal, acquire, driver, live, read_run
+from rrf_design.acquisition import Journal, acquire, live, read_run
+from rrf_design.acquisition import _driver as driver
+from rrf_design.acquisition._driver import _AsyncWorker, _Returned, _Size, _Workers
 from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition._progress import ProgressReport
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
 from rrf_design.acquisition._state import ItemState
-from rrf_design.acquisition.driver import _AsyncWorker, _Returned, _Size, _Workers
 from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.acquisition.sources.base import Unreachable
 from rrf_design.errors import InputError

@@ -22,8 +22,8 @@ from rrf_design.acquisition import Acquirer, Settings, Settlement, acquire
 from rrf_design.acquisition._batch_driver import custom_id
 from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition._purchases import Buys, Purchase
+from rrf_design.acquisition._review import queue, read_queue, write_queue
 from rrf_design.acquisition.classes import HeardClasses, class_of, open_nodes, with_room
-from rrf_design.acquisition.review import queue, read_queue, write_queue
 from rrf_design.errors import InputError
 from rrf_design.responses import parsers
 

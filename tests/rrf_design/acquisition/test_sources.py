@@ -26,7 +26,7 @@ from rrf_design.acquisition.sources.base import (
 )
 from rrf_design.errors import InputError
 from rrf_design.models.base import Attempt, Outcome, Reply, Request, Usage
-from rrf_design.promises.judging import _calibrate
+from rrf_design.promises._judging import _calibrate
 from rrf_design.responses import parsers
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.promises.audits import _delta
+from rrf_design.promises._audits import _delta
 
 Run = Callable[..., Any]
 

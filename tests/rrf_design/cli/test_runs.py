@@ -31,7 +31,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import from_document
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.problem import Problem
-from rrf_design.promises.buying import LiveModels
+from rrf_design.promises._buying import LiveModels
 from rrf_design.reporting.documents import PageSource
 
 

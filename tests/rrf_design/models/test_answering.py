@@ -18,7 +18,7 @@ from rrf_design import models
 from rrf_design.acquisition.redaction import Redactor
 from rrf_design.errors import InputError
 from rrf_design.models import Attempt, Model, Outcome, Reply, Request, Retry, Usage, key
-from rrf_design.models.faults import (
+from rrf_design.models._faults import (
     _cleaned,
     _duration,
     allowance,

@@ -18,11 +18,11 @@ from rrf_design.goal import POSITIVE, Goal
 from rrf_design.market import exact
 from rrf_design.planning import frontier, plan, planner, portfolio, read_plan, write_plan
 from rrf_design.planning._optimal import search_for
+from rrf_design.planning._portfolios import Aim
 from rrf_design.planning.contract import Objective, Order, PlanStatus
 from rrf_design.planning.curves import ENUMERATED
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.goals import _wanted_between, nominal, planned_margin, reach
-from rrf_design.planning.portfolios import Aim
 
 
 def noisy(delta: float, *, sigma: float = 0.5, count: int = 4, **more) -> rrf.Problem:
@@ -313,8 +313,8 @@ def test_messages():
 def test_classes_of_equal_items_are_spent_on_like_the_items_themselves() -> None:
     from fractions import Fraction
 
+    from rrf_design.planning._portfolios import spend
     from rrf_design.planning.curves import Curve
-    from rrf_design.planning.portfolios import spend
 
     cheap = Curve((Fraction(0), Fraction(2), Fraction(5)), (0.0, 0.5, 0.9), (b"a", b"b", b"c"))
     dear = Curve((Fraction(1), Fraction(4)), (0.1, 0.7), (b"a", b"b"))
@@ -329,8 +329,8 @@ def test_classes_of_equal_items_are_spent_on_like_the_items_themselves() -> None
 def test_items_whose_curve_is_not_proven_could_leave_their_money_to_others() -> None:
     from fractions import Fraction
 
+    from rrf_design.planning._portfolios import spend
     from rrf_design.planning.curves import Curve
-    from rrf_design.planning.portfolios import spend
 
     open_curve = Curve((Fraction(0), Fraction(3)), (0.0, 0.9), (b"a", b"b"), complete=False)
     proven = Curve((Fraction(0), Fraction(4)), (0.0, 0.9), (b"a", b"b"))

@@ -14,8 +14,8 @@ import pytest
 import rrf_design as rrf
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import GoldRule, audit_document, draw_audit, prove_audit, read_delivered
-from rrf_design.promises.delivered_tables import check_delivered, compared, read_run_document
-from rrf_design.promises.reviews import COLUMNS, joined_reviews, read_reviews, write_reviews
+from rrf_design.promises._delivered_tables import check_delivered, compared, read_run_document
+from rrf_design.promises._truths import COLUMNS, joined_reviews, read_reviews, write_reviews
 from rrf_design.risk import AuditSequence
 
 RULE = GoldRule("booked")
@@ -285,7 +285,7 @@ def test_columns_are_under_the_digest(audited: tuple[Any, Path]) -> None:
 
 def test_a_run_is_compared_by_its_items(tmp_path: Path) -> None:
     from rrf_design.documents import sealed
-    from rrf_design.promises.delivered_tables import DeliveredTable
+    from rrf_design.promises._delivered_tables import DeliveredTable
 
     items: list[dict[str, Any]] = [{"id": f"i{n}", "answer": n if n % 5 else None} for n in range(30)]
     kept = [(str(item["id"]), item["answer"]) for item in items if item["answer"] is not None]

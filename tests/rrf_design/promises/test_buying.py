@@ -22,9 +22,9 @@ from rrf_design.promises import (
     run_pilot,
     run_policy,
 )
+from rrf_design.promises._buying import NOTHING, buy_answers
 from rrf_design.promises._pilot_design import buy_pilot, checks_to_fetch
 from rrf_design.promises._reuse import buy_stages, recalled, recalled_pilot
-from rrf_design.promises.buying import NOTHING, buy_answers
 from rrf_design.questions.answers import RecordedAnswers
 
 
@@ -139,7 +139,7 @@ def test_the_answer_of_a_node_that_is_asked_several_times_is_the_mean(tmp_path: 
     """
     import rrf_design as rrf
     from rrf_design.models.scripted import ScriptedModel
-    from rrf_design.promises.buying import LiveModels, buy_answers
+    from rrf_design.promises._buying import LiveModels, buy_answers
 
     nodes = '[[nodes]]\nid = "a"\nprompt = "{{ text }}?"\nparser = "decimal"\nsigma = 0.5\nrepeats = 3\nprice = 1.0\n'
     (tmp_path / "rrf.toml").write_text(f'[data]\nid = "no"\n[problem]\nk = 1\n{nodes}')
@@ -171,8 +171,8 @@ def test_what_can_never_be_proven_live_is_refused_before_anything_is_bought(make
     from rrf_design.errors import InputError
     from rrf_design.models.scripted import ScriptedModel
     from rrf_design.promises import PilotSettings
+    from rrf_design.promises._buying import LiveModels
     from rrf_design.promises._pilot_design import buy_pilot
-    from rrf_design.promises.buying import LiveModels
     from rrf_design.risk import Among, Statement
 
     world = make_world(items=120, person=among is not None)

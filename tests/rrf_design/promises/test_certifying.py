@@ -23,7 +23,7 @@ from rrf_design.checker.document import content_digest
 from rrf_design.checker.premises import rate_above
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import PilotSettings
-from rrf_design.promises.premise import _with_pilot_of_table, premise_summary, with_pilot
+from rrf_design.promises._premise import _with_pilot_of_table, premise_summary, with_pilot
 from rrf_design.risk import (
     Among,
     AuditSequence,

@@ -18,9 +18,7 @@ from rrf_design.promises import CascadePolicy, LiveModels, PilotSettings, gold_t
 from rrf_design.promises._checks import shown_to
 from rrf_design.promises._pilot_design import buy_pilot
 from rrf_design.promises._play import play
-from rrf_design.promises._reuse import buy_stages
-from rrf_design.promises._sheets import ItemAnswers, read_sheet
-from rrf_design.promises.policies import (
+from rrf_design.promises._policies import (
     MOST_STRUCTURES,
     CheckStage,
     RuleKind,
@@ -29,6 +27,8 @@ from rrf_design.promises.policies import (
     escalations_of,
     stages_by_hand,
 )
+from rrf_design.promises._reuse import buy_stages
+from rrf_design.promises._sheets import ItemAnswers, read_sheet
 
 WORLDS = [
     ({"kinds": ("tests", "judge"), "seed": 1, "seldom": ("tests",)}),

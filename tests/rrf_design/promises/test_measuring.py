@@ -16,11 +16,11 @@ from scipy.stats import binomtest
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
+from rrf_design.promises._judging import Judgement, between, interval, measure_judges, read_judgements
 from rrf_design.promises._measure import measured
 from rrf_design.promises._measure_relations import measured_radii, radius_proposals
 from rrf_design.promises._sheets import read_sheet
 from rrf_design.promises._truths import GoldRule, Truth, read_truth
-from rrf_design.promises.judging import Judgement, between, interval, measure_judges, read_judgements
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.recipe import recipe_from_document
 from rrf_design.risk import best_risk, rate_bound

@@ -13,11 +13,11 @@ import pytest
 
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, gold_truths
+from rrf_design.promises._forecast import _PromiseTest, in_words
 from rrf_design.promises._pilot_analysis import refuse_second_look, stages, why_stop
 from rrf_design.promises._pilot_design import Population, settings_of
 from rrf_design.promises._pilot_order import Heard
 from rrf_design.promises._play import play
-from rrf_design.promises.forecast import _PromiseTest, in_words
 from rrf_design.questions import dataset
 from rrf_design.risk import Among, Limit, Scope, Statement, first_look
 from rrf_design.risk._counts import BinomialTail

@@ -13,8 +13,8 @@ from rrf_design.errors import InputError, Refused
 from rrf_design.problem import Problem
 from rrf_design.promises import PilotSettings, gold_truths
 from rrf_design.promises._play import play
+from rrf_design.promises._policies import CascadePolicy, Escalation, LastStage, RuleKind, diluted, family_of
 from rrf_design.promises._sheets import PolicyTemplate, read_sheet
-from rrf_design.promises.policies import CascadePolicy, Escalation, LastStage, RuleKind, diluted, family_of
 from rrf_design.questions import dataset
 from rrf_design.questions.answers import RecordedAnswers
 
@@ -102,7 +102,7 @@ def test_a_ladder_with_a_check_is_tested_run_and_proven(with_ledger: Any, make_w
     chosen, proven, and delivers its values.
     """
     from rrf_design.promises import prove_policy, run_policy
-    from rrf_design.promises.policies import CascadePolicy
+    from rrf_design.promises._policies import CascadePolicy
     from rrf_design.questions.answers import RecordedAnswers
 
     world = with_ledger(make_world, lambda at, truth: truth, items=200, wrong=0.1)
@@ -156,7 +156,7 @@ def test_a_check_may_decide_everything(with_ledger: Any, make_world: Any) -> Non
     looked up, and a person has the rows without one.
     """
     from rrf_design.promises import prove_policy, run_policy
-    from rrf_design.promises.policies import CascadePolicy
+    from rrf_design.promises._policies import CascadePolicy
     from rrf_design.questions.answers import RecordedAnswers
 
     world = with_ledger(make_world, lambda at, truth: truth if at % 10 else "", items=200, wrong=0.0, together=1.0)

@@ -29,8 +29,8 @@ from rrf_design.checker.promise_words import (
 from rrf_design.checker.tails import PromiseScope
 from rrf_design.errors import Refused
 from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot, prove_audit, prove_policy
-from rrf_design.promises.buying import NOTHING
-from rrf_design.promises.forecast import GUESSES, NO_PILOT, _least_pilot
+from rrf_design.promises._buying import NOTHING
+from rrf_design.promises._forecast import GUESSES, NO_PILOT, _least_pilot
 from rrf_design.risk import Among, Limit, Scope, Statement, least_labels, passing_count
 from rrf_design.risk import Scope as Sized
 from rrf_design.risk._forecasts import AGREED_WRONG
@@ -381,7 +381,7 @@ def test_a_live_pilot_pays_for_the_checks_of_its_rungs_and_for_what_makes_the_or
     aside.
     """
     from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot
-    from rrf_design.promises.buying import NOTHING
+    from rrf_design.promises._buying import NOTHING
 
     data = make_checked_world(("tests", "judge"), items=40).dataset
     for order, beside in (("front", 10), ("holm", 0)):

@@ -11,9 +11,9 @@ import pytest
 from rrf_design.checker.promise_words import nothing_delivered
 from rrf_design.errors import InputError, Refused
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, prove_policy, run_policy
+from rrf_design.promises._policies import LastStage
 from rrf_design.promises._policy_document import policy_document
-from rrf_design.promises.policies import LastStage
-from rrf_design.promises.running import _run_sentence, _RunTotals
+from rrf_design.promises._running import _run_sentence, _RunTotals
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.risk import Among, Statement
 

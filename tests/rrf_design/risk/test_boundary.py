@@ -10,7 +10,7 @@ import pytest
 
 from rrf_design.errors import InputError
 from rrf_design.risk import boundary
-from rrf_design.risk._boundary import _keeps_exactly
+from rrf_design.risk._peel import _keeps_exactly
 
 LEVELS = (Fraction(1, 20), Fraction(1, 100), Fraction(1, 3))
 

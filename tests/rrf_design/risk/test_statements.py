@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rrf_design.errors import InputError
-from rrf_design.promises.forecast import _guessed_answers
+from rrf_design.promises._forecast import _guessed_answers
 from rrf_design.risk import (
     Among,
     Gate,

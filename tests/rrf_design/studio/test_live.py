@@ -16,7 +16,7 @@ import rrf_design as rrf
 from rrf_design.acquisition import RunFollower
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.studio import Library
-from rrf_design.studio.live import _Watched, events
+from rrf_design.studio._live import _Watched, events
 
 from .conftest import made
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rrf_design.studio.index import Delivered, ListView, TableIndex
+from rrf_design.studio._index import Delivered, ListView, TableIndex
 
 from .conftest import HOSTILE
 

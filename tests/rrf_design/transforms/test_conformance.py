@@ -17,7 +17,8 @@ from rrf_design.files import toml_entry
 from rrf_design.questions.recipe import recipe_from_document
 from rrf_design.questions.rewording import suggestions
 from rrf_design.testing import check_transform
-from rrf_design.transforms import CHOICE, NUMBER, Original, Transform, Transformed, get, names, read_spec, registry
+from rrf_design.transforms import CHOICE, NUMBER, Original, Transform, Transformed, get, names, read_spec
+from rrf_design.transforms import _registry as registry
 
 CASES = tomllib.loads((Path(__file__).parent / "cases.toml").read_text(encoding="utf-8"))["case"]
 

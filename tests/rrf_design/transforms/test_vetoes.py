@@ -16,7 +16,7 @@ from rrf_design.questions.recipe import recipe_from_document
 from rrf_design.responses import day_occurs, number_occurs, parsers, words_occur
 from rrf_design.responses.parsers import AMBIGUOUS, NO_NUMBER, written_forms
 from rrf_design.transforms import vetoed
-from rrf_design.transforms.checksums import refuted
+from rrf_design.transforms._checksums import refuted
 
 
 def test_one_key_of_a_veto_and_a_kind_that_is_known() -> None:

@@ -21,9 +21,9 @@ import rrf_design as rrf
 from rrf_design.planning import Order
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.proof._neighbourhoods import Neighbourhoods
+from rrf_design.planning.proof._weak_supports import WIDEST, Exchange, Mender, WeakSupports, around, grown, stages
 from rrf_design.planning.proof.program import MarketRows
 from rrf_design.planning.proof.prover import Prover
-from rrf_design.planning.proof.weak_supports import WIDEST, Exchange, Mender, WeakSupports, around, grown, stages
 
 
 def plain_gram(evaluator: Evaluator, shares: np.ndarray) -> np.ndarray:

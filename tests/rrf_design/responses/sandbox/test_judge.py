@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox import _confine as confine
-from rrf_design.responses.sandbox._judge import judged
 from rrf_design.responses.sandbox._validator import violation
+from rrf_design.responses.sandbox.runner import judged
 
 HELD = Isolation(("limits", "seccomp"))
 PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])

@@ -34,8 +34,8 @@ from rrf_design.checker.promise_words import percent_about, percent_above, plain
 from rrf_design.promises._pilot_design import FEWEST_OTHERS, OTHERS, PilotPlan, PilotSettings, among_of
 from rrf_design.promises._pilot_order import replayed
 from rrf_design.promises._play import PlayedPolicy, play
+from rrf_design.promises._policies import CHECK_EVERYTHING, SHARES, LastStage
 from rrf_design.promises._sheets import AnswerSheet
-from rrf_design.promises.policies import CHECK_EVERYTHING, SHARES, LastStage
 from rrf_design.risk import (
     AGREED_WRONG,
     Among,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rrf_design.transforms.base import Options, Original, Transform, Transformed
+from rrf_design.transforms._base import Options, Original, Transform, Transformed
 
 FRAMES = (
     "Read the following twice before you answer.\n\n{prompt}",

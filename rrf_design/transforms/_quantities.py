@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rrf_design.transforms.base import NUMBER, Options, Original, Transform, Transformed, is_number, written
+from rrf_design.transforms._base import NUMBER, Options, Original, Transform, Transformed, is_number, written
 
 COPIED = "a number that is copied without being read, or read in another place"
 

@@ -14,7 +14,7 @@ from typing import Any
 from rrf_design.documents import checked, kind_of, read
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
-from rrf_design.promises.reviews import row_text
+from rrf_design.promises._truths import row_text
 from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.tables import Cells, RowFaults, open_table
 from rrf_design.tables.rows import COLUMNS, delivered_names

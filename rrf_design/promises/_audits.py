@@ -29,10 +29,17 @@ from rrf_design.checker.promises import audit_order, prove_audit
 from rrf_design.checks import delivered_node
 from rrf_design.documents import checked, read, sealed
 from rrf_design.errors import InputError, Refused
+from rrf_design.promises._delivered_tables import DeliveredTable, delivered_items, read_delivered, read_run_document
 from rrf_design.promises._pilot_analysis import checked_value
-from rrf_design.promises._truths import EXACT_CHECKS, GoldRule, answer_is_right, cannot_tell, read_truth
-from rrf_design.promises.delivered_tables import DeliveredTable, delivered_items, read_delivered, read_run_document
-from rrf_design.promises.reviews import person_question, refuse_strangers
+from rrf_design.promises._truths import (
+    EXACT_CHECKS,
+    GoldRule,
+    answer_is_right,
+    cannot_tell,
+    person_question,
+    read_truth,
+    refuse_strangers,
+)
 from rrf_design.questions.datasets import Dataset
 from rrf_design.risk import AuditSequence, draw_order, share
 

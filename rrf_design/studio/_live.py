@@ -13,7 +13,7 @@ from typing import Any
 
 from rrf_design.acquisition import RunFollower
 from rrf_design.errors import RRFError
-from rrf_design.studio.library import Library, LibraryEntry
+from rrf_design.studio._library import Library, LibraryEntry
 
 EVERY = 1.0
 """Seconds between two looks at a journal."""

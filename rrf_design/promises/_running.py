@@ -20,18 +20,17 @@ from rrf_design.checker.promise_words import average_above, looks_words, percent
 from rrf_design.checks import worth_of
 from rrf_design.documents import sealed
 from rrf_design.errors import InputError, Refused
+from rrf_design.promises._buying import BoughtAnswers, LiveModels, identities
 from rrf_design.promises._checks import check_names, program_digests
 from rrf_design.promises._decisions import HeldDecisions
 from rrf_design.promises._pilot_analysis import checked_value
 from rrf_design.promises._pilot_design import Population, last_prices, places_aside, whole_prices
 from rrf_design.promises._play import PlayedPolicy, play
+from rrf_design.promises._policies import CHECK_EVERYTHING, CascadePolicy, LastStage
 from rrf_design.promises._policy_document import check_applies
 from rrf_design.promises._reuse import buy_stages, refuse_other_outcomes
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, read_sheet
-from rrf_design.promises._truths import GoldRule, Truth, cannot_tell, read_truth, shown
-from rrf_design.promises.buying import BoughtAnswers, LiveModels, identities
-from rrf_design.promises.policies import CHECK_EVERYTHING, CascadePolicy, LastStage
-from rrf_design.promises.reviews import person_question, row_text
+from rrf_design.promises._truths import GoldRule, Truth, cannot_tell, person_question, read_truth, row_text, shown
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
 from rrf_design.repairing.contract import Repair

@@ -21,7 +21,7 @@ _SHAPED_DAY = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
 def refuted(kind: str, text: str) -> str | None:
     """Why this is no number of its kind; None where it may be one.
 
-    >>> from rrf_design.transforms.checksums import refuted
+    >>> from rrf_design.transforms._checksums import refuted
     >>> refuted("iban", "DE88370400440532013000"), refuted("iban", "DE89370400440532013000")
     ('its check digits do not fit', None)
     """

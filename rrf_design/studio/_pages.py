@@ -34,9 +34,9 @@ from rrf_design.reporting.pages import (
     tag,
     verdict_bar,
 )
-from rrf_design.studio.index import PAGE, ListView, TableIndex
-from rrf_design.studio.items import Item
-from rrf_design.studio.library import Library, LibraryEntry
+from rrf_design.studio._index import PAGE, ListView, TableIndex
+from rrf_design.studio._items import Item
+from rrf_design.studio._library import Library, LibraryEntry
 from rrf_design.texts import cell_text
 from rrf_design.verdict import Verdict, table_sentence
 

@@ -36,12 +36,18 @@ from rrf_design.documents import sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import canonical_digest
 from rrf_design.promises._asks import AskPlan
+from rrf_design.promises._buying import LiveModels
 from rrf_design.promises._one_pass import Event, OnePass, Record, Stage
 from rrf_design.promises._pass_rows import PassRows
 from rrf_design.promises._pilot_design import Population, settings_of
-from rrf_design.promises._truths import Truth
-from rrf_design.promises.buying import LiveModels
-from rrf_design.promises.reviews import check_review_file, read_reviews, refuse_strangers, row_text, write_reviews
+from rrf_design.promises._truths import (
+    Truth,
+    check_review_file,
+    read_reviews,
+    refuse_strangers,
+    row_text,
+    write_reviews,
+)
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.risk import share

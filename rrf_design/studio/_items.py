@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from rrf_design.problem import Problem
     from rrf_design.questions.datasets import DataItem
     from rrf_design.questions.recipe import Recipe
-    from rrf_design.studio.index import TableIndex
+    from rrf_design.studio._index import TableIndex
+    from rrf_design.studio._library import Library
     from rrf_design.studio.labels import Question
-    from rrf_design.studio.library import Library
     from rrf_design.tables import Row
 
 TOLD = ("verdict", "reason", "cost", "gain_per_cost", "rank")

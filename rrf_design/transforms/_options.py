@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rrf_design.transforms.base import BRACES, CHOICE, TRUTH, Options, Original, Transform, Transformed
+from rrf_design.transforms._base import BRACES, CHOICE, TRUTH, Options, Original, Transform, Transformed
 
 
 class PermuteOptions(Transform):

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 from rrf_design.errors import InputError, MissingDependency, RetryLater, RRFError
-from rrf_design.studio import pages
-from rrf_design.studio.index import ListView
-from rrf_design.studio.items import asked, open_item
-from rrf_design.studio.library import Library, LibraryEntry
-from rrf_design.studio.live import Watching, events
+from rrf_design.studio import _pages as pages
+from rrf_design.studio._index import ListView
+from rrf_design.studio._items import asked, open_item
+from rrf_design.studio._library import Library, LibraryEntry
+from rrf_design.studio._live import Watching, events
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -30,7 +30,7 @@ from rrf_design.questions.recipe import Recipe, load_recipe
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.reporting.documents import PageSource, fragments, has_page, read
 from rrf_design.reporting.pages import Markup
-from rrf_design.studio.index import Delivered, TableIndex
+from rrf_design.studio._index import Delivered, TableIndex
 from rrf_design.studio.labels import LabelStore, is_label_store
 from rrf_design.verdict import Verdict, table_sentence
 

@@ -26,7 +26,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.market import exact
 from rrf_design.responses import Parsed, ParseStatus, day_occurs, number_occurs, words_occur
-from rrf_design.transforms.checksums import DIGITS, refuted
+from rrf_design.transforms._checksums import DIGITS, refuted
 
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
@@ -54,7 +54,7 @@ def vetoed(rules: Mapping[str, Sequence[Rule]], said: Mapping[str, Parsed]) -> d
         By vetoed node what its answer breaks, in words.
 
     >>> from rrf_design.responses import parsers
-    >>> from rrf_design.transforms.vetoes import vetoed
+    >>> from rrf_design.transforms._vetoes import vetoed
     >>> read = parsers.get("decimal").parse
     >>> rules = {"total": [{"in_text": "Gesamt 1.190,00 EUR"}]}
     >>> vetoed(rules, {"total": read("1190")}), vetoed(rules, {"total": read("1290")})

@@ -16,10 +16,10 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
-from rrf_design.transforms.base import Options, Original, Transform, Transformed
-from rrf_design.transforms.options import Negation, PermuteOptions
-from rrf_design.transforms.quantities import UNITS, Complement, Plus, Scale, SummedParts, Unit
-from rrf_design.transforms.wording import Wording
+from rrf_design.transforms._base import Options, Original, Transform, Transformed
+from rrf_design.transforms._options import Negation, PermuteOptions
+from rrf_design.transforms._quantities import UNITS, Complement, Plus, Scale, SummedParts, Unit
+from rrf_design.transforms._wording import Wording
 
 _LISTED = (Wording(), Unit(), Scale(), Plus(), Complement(), SummedParts(), PermuteOptions(), Negation())
 _CATALOGUE: dict[str, Transform] = {one.name: one for one in _LISTED}
