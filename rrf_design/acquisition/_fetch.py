@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from rrf_design.models.base import Again, AgainAsync
     from rrf_design.models.cache import AnswerCache
     from rrf_design.models.pacing import Pace
-    from rrf_design.models.prices import CallTally
     from rrf_design.problem import Problem
     from rrf_design.repairing import RepairEngine
     from rrf_design.responses import Parser
@@ -222,30 +221,6 @@ class Fetcher:
         """Everybody this run may ask: the roster, and judges that are not on it."""
         judges = [source.model for source in self.sources.values() if isinstance(source, Verifier)]
         return list({id(model): model for model in [*dict(self.roster.items()).values(), *judges]}.values())
-
-    def own_judges(self) -> dict[str, str]:
-        """Checks whose verifier is a model that answers a question of its item, and that model:
-        errors of one model come together, so its word is hardly a measurement of its own.
-        """
-        answering: dict[str, set[int]] = {}
-        for (item, _), question in self.questions.items():
-            answering.setdefault(item, set()).add(id(question.model))
-        judging = {key: source.model for key, source in self.sources.items() if isinstance(source, Verifier)}
-        return {name: model.name for (item, name), model in judging.items() if id(model) in answering.get(item, ())}
-
-    def tallies(self, problems: Mapping[str, Problem]) -> dict[str, CallTally]:
-        """What everything that can be asked takes, by the name of the model."""
-        from rrf_design.models.prices import CallTally
-
-        found: dict[str, CallTally] = {model.name: CallTally() for model in self.models}
-        asked: dict[tuple[str, str], _Question | Verifier] = dict(self.questions)
-        asked |= {key: source for key, source in self.sources.items() if isinstance(source, Verifier)}
-        for (item, name), one in asked.items():
-            problem = problems[item]
-            entry = problem.node_by_id.get(name) or problem.block_by_id.get(name)
-            always = problem.structure.market.asks[name].included if entry is None else entry.cost is None
-            found[one.model.name].add(one.request, always=always, attempts=one.model.retry.attempts)
-        return found
 
     def money(self, model: Model, usage: Usage) -> float:
         """What a reply cost; nothing where no price is known, which the run's header says."""

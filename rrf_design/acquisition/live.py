@@ -31,6 +31,7 @@ from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.result import Acquisition, collect
 from rrf_design.acquisition.settings import Mode, Settings, header_of, same_models
+from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.stopping import default, hard_limits, limited, restore, summary
 from rrf_design.acquisition.stores import store_address
 from rrf_design.arguments import is_dataset
@@ -43,7 +44,7 @@ from rrf_design.problem import Problem
 if TYPE_CHECKING:
     from rrf_design.acquisition.stopping import StoppingRule
     from rrf_design.models import Model, PriceTable
-    from rrf_design.models.prices import Spending
+    from rrf_design.models.prices import CallTally, Spending
     from rrf_design.questions import Dataset
     from solvers.result import Progress
 
@@ -365,7 +366,7 @@ def _priced(
     from rrf_design.models.batches import DISCOUNT
     from rrf_design.models.prices import REMEDY, PriceTable, Spending, own_judge, price_of
 
-    tallies = fetcher.tallies(problems)
+    tallies = _tallies(fetcher, problems)
     found = {model.name: price_of(model, given, tallies[model.name].largest) for model in fetcher.models}
     batching = {m.name: m for m in fetcher.models if settings.batch_api and m.batches() is not None}
     if settings.batch_api and not batching:
@@ -383,7 +384,7 @@ def _priced(
             f"no price is known of model {unknown[0]!r}, and a money budget needs one; {REMEDY.format(unknown[0])},"
             " or leave the money budget out"
         )
-    judges = tuple(own_judge(check, model) for check, model in fetcher.own_judges().items())
+    judges = tuple(own_judge(check, model) for check, model in _own_judges(fetcher).items())
     loose = [model.name for model in fetcher.models if not model.bounded]
     if settings.money is not None and loose:
         raise InputError(f"model {loose[0]} is asked without a limit on its answers, so no money budget can be kept")
@@ -399,6 +400,33 @@ def _priced(
             model.preflight()
     known = {name: price for name, price in found.items() if price is not None}
     return PriceTable(known, "the run's prices" if given is None else given.source, unknown)
+
+
+def _own_judges(fetcher: Fetcher) -> dict[str, str]:
+    """Checks whose verifier is a model that answers a question of its item, and that model: errors
+    of one model come together, so its word is hardly a measurement of its own.
+    """
+    answering: dict[str, set[int]] = {}
+    for (item, _), question in fetcher.questions.items():
+        answering.setdefault(item, set()).add(id(question.model))
+    judging = {key: source.model for key, source in fetcher.sources.items() if isinstance(source, Verifier)}
+    return {name: model.name for (item, name), model in judging.items() if id(model) in answering.get(item, ())}
+
+
+def _tallies(fetcher: Fetcher, problems: Mapping[str, Problem]) -> dict[str, CallTally]:
+    """What everything that can be asked takes, by the name of the model."""
+    from rrf_design.models.prices import CallTally
+
+    found: dict[str, CallTally] = {model.name: CallTally() for model in fetcher.models}
+    judges = {key: source for key, source in fetcher.sources.items() if isinstance(source, Verifier)}
+    asked = {key: (one.model, one.request) for key, one in fetcher.questions.items()}
+    asked |= {key: (one.model, one.request) for key, one in judges.items()}
+    for (item, name), (model, request) in asked.items():
+        problem = problems[item]
+        entry = problem.node_by_id.get(name) or problem.block_by_id.get(name)
+        always = problem.structure.market.asks[name].included if entry is None else entry.cost is None
+        found[model.name].add(request, always=always, attempts=model.retry.attempts)
+    return found
 
 
 def entries_of(

@@ -96,6 +96,12 @@ def reads(name: str) -> str:
     return _PARSERS[name].reads if name in _PARSERS else "(of another package)"
 
 
+@cache
+def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
+    """The options of a parser; looking at them takes longer than making one."""
+    return inspect.signature(_build(name)).parameters
+
+
 def _build(name: str) -> Callable[..., Parser]:
     if name in _PARSERS:
         entry = _PARSERS[name]
@@ -120,15 +126,14 @@ def get(spec: str | Mapping[str, Any] | Parser) -> Parser:
         near = difflib.get_close_matches(str(name), names(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names())}"
         raise InputError(f"unknown parser {name!r}; {hint}")
-    build = _build(name)
-    parameters = inspect.signature(build).parameters
+    parameters = _parameters(name)
     for option in options:
         if option not in parameters:
             raise InputError(_unknown_option(name, option, list(parameters)))
     for parameter in parameters.values():
         if parameter.default is parameter.empty and parameter.name not in options:
             raise InputError(f"parser {name!r}: it needs {parameter.name!r}")
-    return build(**options)
+    return _build(name)(**options)
 
 
 def _unknown_option(name: str, option: str, known: list[str]) -> str:
