@@ -155,8 +155,9 @@ def check_transform(
         _require(isinstance(shift, int | float), f"{name}: give a case whose settings are numbers")
         moved = (sum(other),) if made.sums else Transport(**change).forward(truth, shift)
         wanted = list(truth) if made.sums else list(other)
+        size = sum(number * number for number in truth) ** 0.5
         near = len(moved) == len(wanted) and all(
-            abs(a - b) <= transform.radius + TOLERANCE * max(1.0, abs(b)) for a, b in zip(moved, wanted, strict=True)
+            abs(a - b) <= made.radius * size + TOLERANCE * max(1.0, abs(b)) for a, b in zip(moved, wanted, strict=True)
         )
         _require(
             near, f"{name}: the true answer {list(truth)} moves to {list(moved)}, and {wanted} was written by hand"

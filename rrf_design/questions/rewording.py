@@ -61,6 +61,8 @@ def written_out(ask: AskEntry, parts: RecipeFile) -> AskEntry:
         own["parse"] = {"json": path}
     if made.parse is not None:
         own["parse"] = made.parse
+    if made.radius:
+        own["uncertainty"] = made.radius if ask.uncertainty is None else ask.uncertainty
     if made.sums:
         own |= {"like": None, "sums_to": ask.like}
     if made.change is not None:
@@ -86,7 +88,7 @@ def _question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Origina
     meant.
     """
     from rrf_design.questions._shortform import static_dim
-    from rrf_design.transforms import CHOICE, CLASS, NUMBER, NUMBERS, TRUTH, Original
+    from rrf_design.transforms import CHOICE, CLASS, DAY, NUMBER, NUMBERS, TRUTH, Original
 
     assert base.prompt is not None
     wanted = base.id if path is None else f"{base.id}.{path}"
@@ -105,6 +107,8 @@ def _question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Origina
     if choices is not None and name in (None, "choice"):
         return Original(base.prompt, CHOICE, tuple(choices) if isinstance(choices, list | tuple) else ())
     dim = static_dim({"name": "json", "field": spec["json"]} if isinstance(spec, dict) and "json" in spec else spec)
+    if name == "date":
+        return Original(base.prompt, DAY)
     kind = TRUTH if name == "yes-no" and dim == 1 else {0: CLASS, 1: NUMBER}.get(-1 if dim is None else dim, NUMBERS)
     return Original(base.prompt, kind)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from rrf_design.errors import InputError
@@ -33,7 +33,7 @@ _FEWEST, _LATEST = 1000, 9999
 
 class DateParser(Parser):
     """One day, written in full; ``formats`` are those of `datetime.strptime` that the texts keep
-    to, beside the ISO form.
+    to, beside the ISO form. With ``days_since`` the text has the number of days from that day on.
 
     A text that names several days has no answer, and neither has one whose day could be its month.
     """
@@ -41,7 +41,11 @@ class DateParser(Parser):
     name = "date"
     dim = 0
 
-    def __init__(self, formats: Sequence[str] | None = None) -> None:
+    def __init__(self, formats: Sequence[str] | None = None, *, days_since: str | None = None) -> None:
+        try:
+            self.start = None if days_since is None else date.fromisoformat(days_since)
+        except (ValueError, TypeError):
+            raise InputError(f"parser 'date': days_since = {days_since!r} is no day such as 2024-01-31") from None
         listed = [formats] if isinstance(formats, str) else list(formats or ())
         for form in listed:
             try:
@@ -56,6 +60,8 @@ class DateParser(Parser):
     def parse(self, text: str) -> Parsed:
         if len(text) > LONGEST:
             return failure(f"a text of more than {LONGEST} characters")
+        if self.start is not None:
+            return self._counted(text, self.start)
         bare = unwrapped(text).strip("\"'")
         declared = {day for form in self.formats if (day := _by_format(bare, form)) is not None}
         if len(declared) == 1:
@@ -73,13 +79,29 @@ class DateParser(Parser):
         shown = "".join(day.isoformat() for day in found if day is not None)
         return labelled(shown, strict=bare == shown)
 
+    def _counted(self, text: str, start: date) -> Parsed:
+        """The day so many days after the start."""
+        from rrf_design.responses._numeric import IntegerParser
+
+        count = IntegerParser("").parse(text)
+        if count.value is None:
+            return count
+        try:
+            day = start + timedelta(days=int(count.value[0]))
+        except OverflowError:
+            return failure("no calendar has that day", ParseStatus.OUT_OF_RANGE)
+        return labelled(day.isoformat(), strict=count.strict_ok)
+
     @property
     def grammar(self) -> str:
+        if self.start is not None:
+            return 'root ::= "-"? [0-9]+'
         return 'root ::= [0-9] [0-9] [0-9] [0-9] "-" [0-9] [0-9] "-" [0-9] [0-9]'
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        return {"name": self.name, "formats": list(self.formats)} if self.formats else {"name": self.name}
+        own = {"formats": list(self.formats)} if self.formats else {}
+        return {"name": self.name, **own, **({} if self.start is None else {"days_since": self.start.isoformat()})}
 
 
 def _by_format(text: str, form: str) -> date | None:

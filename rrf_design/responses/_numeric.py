@@ -194,20 +194,30 @@ _DECODER = json.JSONDecoder(
 
 class _JsonParser(Parser):
     """The number, or the list of ``dim`` numbers, at a dotted path of a JSON object; a list of
-    paths is a vector too.
+    paths is a vector too. With ``total`` a list of any length stands for its sum.
     """
 
     name = "json"
 
-    def __init__(self, field: str | Sequence[str], *, dim: int | None = None, decimal: str | None = None) -> None:
+    def __init__(
+        self,
+        field: str | Sequence[str],
+        *,
+        dim: int | None = None,
+        decimal: str | None = None,
+        total: bool = False,
+    ) -> None:
         fields = [field] if isinstance(field, str) else list(field) if isinstance(field, list | tuple) else []
         if not fields or not all(isinstance(entry, str) and entry for entry in fields):
             raise InputError("parser 'json': field must name where the answer stands, as in \"result.total\"")
         size = len(fields) if dim is None else dim
         if not isinstance(size, int) or isinstance(size, bool) or size < 1 or (len(fields) > 1 and size != len(fields)):
             raise InputError(f"parser 'json': dim is {dim!r}; it must be a whole number, 1 or more, one per field")
+        if total and size != 1:
+            raise InputError("parser 'json': total adds up one list; name one field, and no dim")
         self.fields = tuple(fields)
         self.dim = size
+        self.total = total
         self.decimal = check_decimal(decimal, self.name)
 
     def parse(self, text: str) -> Parsed:
@@ -240,12 +250,14 @@ class _JsonParser(Parser):
             return failure(f"{field!r}: a key stands twice in its object, with different values", ParseStatus.AMBIGUOUS)
         entries = _listed(value)
         wanted = self.dim if len(self.fields) == 1 else 1
+        if self.total and isinstance(value, list):
+            wanted = max(1, len(entries))
         if len(entries) != wanted:
             return failure(f"{field!r} has {len(entries)} entries where {wanted} were asked for")
         found = [_number(entry, prepared) for entry in entries]
         exact = [entry.value for entry in found if entry.value is not None]
         if len(exact) == wanted:
-            return exact
+            return [sum(exact, Fraction(0))] if self.total else exact
         first = next(entry for entry in found if entry.value is None)
         return _refused(FoundNumber(None, f"{field!r}: {first.why}", first.ambiguous))
 
@@ -257,7 +269,13 @@ class _JsonParser(Parser):
                 return None
             pairs = ' ", " '.join(f"{json.dumps(json.dumps(field) + ': ')} number" for field in self.fields)
             return f'root ::= "{{" {pairs} "}}"\n{number}'
-        value = "number" if self.dim == 1 else '"[" number' + ' ", " number' * (self.dim - 1) + ' "]"'
+        value = (
+            '"[" number (", " number)* "]"'
+            if self.total
+            else "number"
+            if self.dim == 1
+            else '"[" number' + ' ", " number' * (self.dim - 1) + ' "]"'
+        )
         parts = self.fields[0].split(".")
         opening = "".join(json.dumps("{" + json.dumps(part) + ": ") + " " for part in parts)
         return f'root ::= {opening}value "{"}" * len(parts)}"\nvalue ::= {value}\n{number}'
@@ -269,6 +287,8 @@ class _JsonParser(Parser):
         number: dict[str, Any] = {"type": "number"}
         size = {"minItems": self.dim, "maxItems": self.dim}
         listed = {"type": "array", "items": number, **size} if len(self.fields) == 1 and self.dim > 1 else number
+        if self.total:
+            listed = {"type": "array", "items": number}
         root: dict[str, Any] = _object()
         for field in self.fields:
             *path, last = field.split(".")
@@ -284,16 +304,19 @@ class _JsonParser(Parser):
     def spec(self) -> Mapping[str, Any]:
         field = self.fields[0] if len(self.fields) == 1 else list(self.fields)
         spec: dict[str, Any] = {"name": self.name, "field": field, "dim": self.dim}
+        spec |= {"total": True} if self.total else {}
         return spec if self.decimal is None else {**spec, "decimal": self.decimal}
 
 
 def json_parser(
-    *, field: str | list[str], dim: int | None = None, decimal: str | None = None, of: Any = None
+    *, field: str | list[str], dim: int | None = None, decimal: str | None = None, of: Any = None, total: bool = False
 ) -> Parser:
-    """The number or numbers at a field, or with `of` what another parser reads there."""
+    """The number or numbers at a field, or with `of` what another parser reads there; with `total`
+    the sum of a list.
+    """
     if of is None:
-        return _JsonParser(field, dim=dim, decimal=decimal)
-    if not isinstance(field, str) or dim is not None or decimal is not None:
+        return _JsonParser(field, dim=dim, decimal=decimal, total=total)
+    if not isinstance(field, str) or dim is not None or decimal is not None or total:
         raise InputError("parser 'json': with `of`, one `field`; the other options belong to the parser it names")
     from rrf_design.responses.parsers import get
 

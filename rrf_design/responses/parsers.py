@@ -58,10 +58,13 @@ _PARSERS = {
     "yes-no": _Entry("open_text:YesNoParser", "yes is 1, no is 0; as many as `count` says"),
     "json": _Entry(
         "_numeric:json_parser",
-        "the number at `field` of a JSON object, or `dim` of them; or what the parser `of` reads there",
+        "the number at `field` of a JSON object, `dim` of them, the `total` of a list, or what `of` reads there",
     ),
     "choice": _Entry("open_text:ChoiceParser", "one of `options`, as a one and zeros; with `letters`, also by A, B, C"),
-    "date": _Entry("_dates:DateParser", "one day as a class, in its ISO form; `formats` where a day may be a month"),
+    "date": _Entry(
+        "_dates:DateParser",
+        "one day as a class, in its ISO form; `formats` where a day may be a month, or `days_since` another day",
+    ),
     "literal": _Entry(
         "open_text:LiteralParser",
         "a Python literal as a class, compared by value; with `bare`, unquoted text is a string",

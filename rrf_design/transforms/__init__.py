@@ -7,13 +7,14 @@ that an answer can't be right.
 
 from __future__ import annotations
 
-from rrf_design.transforms._base import CHOICE, CLASS, NUMBER, NUMBERS, TRUTH, Original, Transform, Transformed
+from rrf_design.transforms._base import CHOICE, CLASS, DAY, NUMBER, NUMBERS, TRUTH, Original, Transform, Transformed
 from rrf_design.transforms._registry import candidates, get, names, read_spec, transformed
 from rrf_design.transforms._vetoes import KINDS, VETOED, check_rules, not_counted, placed, rules_of, stated, vetoed
 
 __all__ = [
     "CHOICE",
     "CLASS",
+    "DAY",
     "KINDS",
     "NUMBER",
     "NUMBERS",

@@ -20,7 +20,8 @@ from rrf_design.files import suggestion
 from rrf_design.texts import digits
 
 Options = Mapping[str, Any]
-NUMBER, NUMBERS, CHOICE, TRUTH, CLASS = "one number", "several numbers", "a choice", "yes or no", "words"
+NUMBER, NUMBERS, CHOICE, TRUTH = "one number", "several numbers", "a choice", "yes or no"
+DAY, CLASS = "a day", "words"
 """What an answer may be."""
 BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
@@ -46,19 +47,20 @@ class Transformed:
     """What reads it, where that is not what reads the original."""
     sums: bool = False
     """Its numbers add up to the answer of the first."""
+    radius: float = 0.0
+    """How far the true answer may be from what `change` says, as a share of the first one's size;
+    0 where it is exact. It becomes the `uncertainty` of the relation.
+    """
 
 
 class Transform(ABC):
-    """One way of changing a question. `options` are the keys that it takes, `radius` how far the
-    answer may be from what the transport says: 0 where it is exact.
-    """
+    """One way of changing a question; `options` are the keys that it takes."""
 
     name: str
     says: str
     """What is asked instead, in a few words."""
     breaks: str
     """The errors that it is meant not to share with the original."""
-    radius: float = 0.0
     options: tuple[str, ...] = ()
 
     @abstractmethod

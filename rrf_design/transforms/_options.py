@@ -1,6 +1,7 @@
-"""Transformations of a choice: the options in another order, and the opposite question.
+"""Transformations of a choice: the options in another order, the opposite question, one option
+against the rest, what the options mean.
 
-Answers are one-hot vectors, so both are permutations, and exact.
+Answers are one-hot vectors, so these are permutations and a selection of entries, and exact.
 """
 
 from __future__ import annotations
@@ -133,3 +134,48 @@ class Negation(Transform):
 
     def proposals(self, question: Original) -> Iterator[Any]:
         yield self.name
+
+
+class OneAgainstRest(Transform):
+    """Is it this option, yes or no: one entry of the answer."""
+
+    name = "one-against-rest"
+    says = "one option against all others, yes or no"
+    breaks = "options that are taken for each other; the place in the list"
+    options = ("one-against-rest",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if question.answer != CHOICE or not question.choices:
+            return f"it needs choices that are the same for every row, and the answer is {question.answer}"
+        which = options.get("one-against-rest")
+        return "" if which in question.choices else f"one-against-rest = {which!r} is no option"
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        which = options["one-against-rest"]
+        sentence = f"Answer only this: is the answer to the above {which}? Write yes or no."
+        place = question.choices.index(which)
+        return Transformed(f"{question.prompt}\n{sentence}", {"select": [place]}, parse="yes-no")
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield from ({self.name: one} for one in question.choices if len(question.choices) > 2)
+
+
+class Definitions(Transform):
+    """What is meant by each option, in place of its bare name; the answer stays."""
+
+    name = "definitions"
+    says = "the options by what is meant by them"
+    breaks = "the name of an option that is matched as a word"
+    options = ("definitions",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        given = options.get("definitions")
+        if question.answer != CHOICE or not question.choices:
+            return f"it needs choices that are the same for every row, and the answer is {question.answer}"
+        if not isinstance(given, dict) or set(given) != set(question.choices):
+            return 'give definitions = a text for each option, as in { refund = "money back" }'
+        return "" if all(isinstance(text, str) and text.strip() for text in given.values()) else "a definition is empty"
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        listed = "\n".join(f"{one}: {options['definitions'][one].strip()}" for one in question.choices)
+        return Transformed(f"{question.prompt}\nWhat is meant by the options:\n{listed}")

@@ -1,17 +1,19 @@
 """Transformations of a number: so many times as much, so much more, what is left of a whole,
-another unit, its parts.
+another unit, its parts, its line items, its leading digits; and of a day: days since another one.
 
 Each takes the question over word for word and adds one short sentence; a model that can't follow it
-fails alone, and is found out. All are exact: T and offset are the numbers of the sentence.
+fails alone, and is found out. All but `rounded` are exact: T and offset are the numbers of the
+sentence.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
-from rrf_design.transforms._base import NUMBER, Options, Original, Transform, Transformed, is_number, written
+from rrf_design.transforms._base import DAY, NUMBER, Options, Original, Transform, Transformed, is_number, written
 
 COPIED = "a number that is copied without being read, or read in another place"
 
@@ -150,3 +152,62 @@ class SummedParts(Transform):
         form = "{" + ", ".join(f"{json.dumps(name)}: .." for name in names) + "}"
         sentence = f"\nInstead of that value, write the parts that add up to it. Return JSON only: {form}"
         return Transformed(question.prompt + sentence, parse={"json": names}, sums=True)
+
+
+class LineItems(_OfNumbers):
+    """All amounts that add up to it, however many there are: their sum is the value."""
+
+    name = "line-items"
+    says = "a list of all amounts that add up to it"
+    breaks = "a wrong amount that stands in the text, such as a subtotal"
+    options, numbers = ("line-items",), ()
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        sentence = 'Instead of that value, list all amounts that add up to it. Return JSON only: {"items": [.., ..]}'
+        return Transformed(f"{question.prompt}\n{sentence}", parse={"name": "json", "field": "items", "total": True})
+
+
+class Rounded(_OfNumbers):
+    """So many leading digits of it: approximate, off by half of the last one at most."""
+
+    name = "rounded"
+    says = "its leading digits"
+    breaks = "a misplaced decimal mark; it sees nothing smaller"
+    options, numbers = ("rounded",), ()
+
+    def unfit(self, question: Original, options: Options) -> str:
+        kept = options.get("rounded")
+        if not isinstance(kept, int) or isinstance(kept, bool) or not 1 <= kept <= 6:
+            return "give rounded = the number of digits that are kept, 1 to 6"
+        return super().unfit(question, options)
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        kept = options["rounded"]
+        sentence = f"\nRound the value to {kept} significant digit{'s' * (kept > 1)}."
+        return Transformed(question.prompt + sentence, radius=float(f"5e-{kept}"))
+
+
+class DaysSince(Transform):
+    """The number of days from a given day on, read back as a day: the same answer."""
+
+    name = "days-since"
+    says = "the number of days since another day"
+    breaks = "day and month that are taken for each other; a day that is copied from another place"
+    options = ("days-since",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        if question.answer != DAY:
+            return f'it changes a day (parse = "date"), and the answer is {question.answer}'
+        try:
+            date.fromisoformat(str(options.get("days-since", "2000-01-01")))
+        except ValueError:
+            return f"days-since = {options['days-since']!r} is no day such as 2024-01-31"
+        return ""
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        start = str(options.get("days-since", "2000-01-01"))
+        sentence = f"Instead of that day, write how many days after {start} it is, as one whole number."
+        return Transformed(f"{question.prompt}\n{sentence}", parse={"name": "date", "days_since": start})
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield {"days-since": "2000-01-01"}

@@ -17,11 +17,24 @@ from typing import Any
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.transforms._base import Options, Original, Transform, Transformed
-from rrf_design.transforms._options import Negation, PermuteOptions
-from rrf_design.transforms._quantities import UNITS, Complement, Plus, Scale, SummedParts, Unit
-from rrf_design.transforms._wording import Wording
+from rrf_design.transforms._options import Definitions, Negation, OneAgainstRest, PermuteOptions
+from rrf_design.transforms._quantities import (
+    UNITS,
+    Complement,
+    DaysSince,
+    LineItems,
+    Plus,
+    Rounded,
+    Scale,
+    SummedParts,
+    Unit,
+)
+from rrf_design.transforms._wording import QuoteFirst, RubricOrder, Wording
 
-_LISTED = (Wording(), Unit(), Scale(), Plus(), Complement(), SummedParts(), PermuteOptions(), Negation())
+_LISTED = (
+    *(Wording(), QuoteFirst(), RubricOrder(), Unit(), Scale(), Plus(), Complement(), SummedParts(), LineItems()),
+    *(Rounded(), PermuteOptions(), Negation(), OneAgainstRest(), Definitions(), DaysSince()),
+)
 _CATALOGUE: dict[str, Transform] = {one.name: one for one in _LISTED}
 """In the order in which a table of settings is read: a unit may have a scale."""
 _OTHER_KEYS = {"shift": "plus", "swap": "permute-options"}

@@ -45,6 +45,8 @@ SPECS: list[dict[str, Any]] = [
         ({"name": "choice"}, "parser 'choice': it needs 'options'"),
         ({"name": "choice", "option": ["a", "b"]}, "unknown option 'option'; did you mean 'options'"),
         ({"name": "call", "x": 1}, "unknown option 'x'; it takes none"),
+        ({"name": "json", "field": "a", "dim": 2, "total": True}, "total adds up one list"),
+        ({"name": "date", "days_since": "1 May"}, "is no day such as 2024-01-31"),
     ],
 )
 def test_bad_specs(spec: Any, message: str) -> None:
@@ -60,6 +62,20 @@ def test_a_parser_rebuilds_itself(spec: dict[str, Any]) -> None:
     assert dict(parser.spec) == spec
     assert parsers.get(parser) is parser
     assert parsers.get(parser.spec).dim == parser.dim
+
+
+def test_a_list_may_stand_for_its_sum_and_a_count_of_days_for_a_day() -> None:
+    total = parsers.get({"name": "json", "field": "items", "total": True})
+    assert dict(total.spec) == {"name": "json", "field": "items", "dim": 1, "total": True}
+    assert (total.grammar or "").endswith(
+        'value ::= "[" number (", " number)* "]"\nnumber ::= "-"? [0-9]+ ("." [0-9]+)?'
+    )
+    assert total.parse('{"items": [1.10, 2.20, 3.30]}').value == (6.6,)
+    assert not total.parse('{"items": []}').ok
+    assert not total.parse('{"items": [1, "two"]}').ok
+    days = parsers.get({"name": "date", "days_since": "2024-02-28"})
+    assert dict(days.spec) == {"name": "date", "days_since": "2024-02-28"}
+    assert [days.parse(text).label for text in ("2", "It is -59 days.", "9" * 9)] == ["2024-03-01", "2023-12-31", None]
 
 
 def test_all_names_are_covered() -> None:

@@ -37,21 +37,22 @@ def test_the_true_answer_moves_as_the_transport_says(case: dict[str, Any]) -> No
     assert str(problem.node_by_id["other"].prompt).endswith(case.get("ends", ""))
     fitting = rrf.repair(problem, {"first": case["truth"], "other": case["then"]})
     assert fitting.support == ()
-    assert fitting.alternatives == () or "parts" in case["transform"]  # which part is which nobody else says
+    # Which part is which, and which of the other options it would be, nobody else says.
+    assert fitting.alternatives == () or {"parts", "one-against-rest"} & set(case["transform"])
     wrong = {"20": "21", "letter": "spam", "no": "yes", "B": "A", "C": "B", "repair": "refund"}.get(case["truth"], "7")
     found = rrf.repair(problem, {"first": wrong, "other": case["then"]})
     assert found.support or len(found.alternatives) > len(fitting.alternatives)
 
 
 def test_every_transformation_has_a_case() -> None:
-    assert {read_spec(case["transform"])[0] for case in CASES} == set(names())
+    tried = {read_spec(case["transform"])[0] for case in CASES}
+    assert set(names()) - tried == {"rounded", "days-since"}  # approximate, a class: test_documents.py
 
 
 @pytest.mark.parametrize("name", names())
 def test_each_says_what_it_is_for(name: str) -> None:
     one = get(name)
     assert one.name == name
-    assert one.radius == 0.0
     assert min(len(one.says), len(one.breaks)) > 10
 
 
@@ -115,7 +116,8 @@ def test_suggestions_are_entries_of_the_recipe_on_sale() -> None:
         ],
     }
     found = suggestions(RecipeFile.model_validate(recipe))
-    assert {one.transform for one in found} == {"wording", "scale", "plus", "complement"}  # cents is there already
+    kinds = {"wording", "quote-first", "scale", "plus", "complement"}
+    assert {one.transform for one in found} == kinds  # cents is there already
     assert {one.entry["cost"] for one in found} == {0.2}
     whole = recipe | {"ask": [*recipe["ask"], *(one.entry for one in found)]}  # type: ignore[misc]
     problem = rrf.dataset(whole, [{"text": "…"}])["1"]
