@@ -17,6 +17,7 @@ from typing import Any
 
 from rrf_design._margin import DesignMargin
 from rrf_design.acquisition._candidates import Candidates
+from rrf_design.acquisition._chains import PER_ITEM
 from rrf_design.acquisition._decider import Decider
 from rrf_design.acquisition._ledger import Ledger
 from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
@@ -30,6 +31,11 @@ from rrf_design.checks import rows_of
 from rrf_design.errors import InputError, Refused
 from rrf_design.problem import Problem
 from rrf_design.structure import share
+
+_BACK = frozenset({Kind.SETTLED, Kind.RELEASED, Kind.ABANDONED, Kind.DOUBT})
+"""What became of a purchase under way."""
+_ENDINGS = _BACK | {Kind.STOPPED}
+"""After these an item may be done."""
 
 
 class _Step(Enum):
@@ -91,6 +97,12 @@ class Acquirer:
         self._queue = _ItemQueue(named)
         self._gathered: dict[str, None] = {}
         """Items that wait until everything under way is back, to decide with the others."""
+        self._deciding = journal is not None and journal.header(run)["format_version"] >= PER_ITEM
+        """Whether the journal says of every item what its answers amount to, as soon as it is
+        done.
+        """
+        self._done: dict[str, None] = {}
+        """Items that were done since somebody looked."""
         if journal is not None:
             journal.replay(run, self._apply)
         self._emit(Event(Kind.SESSION, self._session()))
@@ -190,6 +202,7 @@ class Acquirer:
             if step is _Step.WAIT:
                 break
         self._flush()
+        self._judge()
         return tuple(result)
 
     def tell(self, *settlements: Settlement, flush: bool = True) -> None:
@@ -270,8 +283,11 @@ class Acquirer:
         self._flush()
 
     def conclude(self, result: Mapping[str, Any]) -> None:
-        """Keep repair and certificate with the run."""
-        self._emit(Event(Kind.RESULT, result))
+        """Keep the repairs of items that were not decided yet with the run."""
+        if self._deciding:
+            self._emit(*(_decided(item, repair) for item, repair in result["repairs"].items()))
+        else:
+            self._emit(Event(Kind.RESULT, result))
         self._flush()
 
     # What follows decides; everything it decides becomes an event.
@@ -391,6 +407,13 @@ class Acquirer:
             return Buys.RELATION, Terms()
         return Buys.ANSWER if block is None else Buys.ANCHOR, self._terms(item, name)
 
+    def _judge(self) -> None:
+        """Say what the answers of items amount to that are done; written with the next events."""
+        done, self._done = self._done, {}
+        for item in done:
+            if self.state.items[item].done and item not in self.state.results:
+                self._emit(_decided(item, self._decider.repair(item)))
+
     def _stop(self, item: str, stop: Stop) -> None:
         body = {"item": item, "because": stop.because.value, "detail": stop.detail, "again": stop.again}
         self._emit(Event(Kind.STOPPED, body))
@@ -453,8 +476,10 @@ class Acquirer:
             timed = Event(event.kind, event.body, event.purchase, event.attempt, self._clock())
             self._apply(timed)
             self._buffer.append(timed)
-            if timed.kind in (Kind.SETTLED, Kind.RELEASED, Kind.ABANDONED, Kind.DOUBT):
+            if timed.kind in _BACK:
                 self._queue.join(timed.body["item"])
+            if self._deciding and timed.kind in _ENDINGS and self.state.items[timed.body["item"]].done:
+                self._done[timed.body["item"]] = None
 
     def _apply(self, event: Event) -> None:
         self.state.apply(event)
@@ -472,6 +497,10 @@ class Acquirer:
         if self._watch is not None:
             for event in events:
                 self._watch(event)
+
+
+def _decided(item: str, repair: Mapping[str, Any]) -> Event:
+    return Event(Kind.DECIDED, {"item": item, "repair": repair})
 
 
 class _ItemQueue:

@@ -273,6 +273,9 @@ class RunState:
     def _ended(self, event: Event) -> None:
         self.ended = event.body
 
+    def _decided(self, event: Event) -> None:
+        self.results[event.body["item"]] = event.body["repair"]
+
     def _result(self, event: Event) -> None:
         self.results.update(event.body["repairs"])
 

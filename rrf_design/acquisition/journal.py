@@ -9,41 +9,46 @@ again. The database itself refuses a second settlement of one purchase and a sec
 position. Texts pass the redactor before they are stored.
 
 Rows are linked, so that a changed, lost, doubled or exchanged row is noticed and never believed:
-each row carries a SHA-256 over the link of the row before it and everything it says itself; the
-first goes back to the run's header, and the header names a digest of the run's problems. What a
-disk, a careless `update` or a merge of two files does to a row breaks its link. This is no
-signature: who knows the recipe can write the whole chain anew. Nor can rows be missed that were cut
-off at the end, because a killed process leaves the same.
+each row carries a SHA-256 over the link of the row before it in its chain and everything it says
+itself, its place in the run included. Every item has a chain, and what is of no item has one, so
+whoever writes about an item needs to know the rows of that item only. A chain goes back to the
+run's header, and the header names a digest of the run's problems. What a disk, a careless `update`
+or a merge of two files does to a row breaks its link. This is no signature: who knows the recipe
+can write all chains anew. Nor can rows be missed that were cut off at the end, because a killed
+process leaves the same.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from rrf_design.acquisition._chains import LINKED, Chains, link, texts_digest, with_link, without_link
 from rrf_design.acquisition.redaction import Redactor, password_of, without_password
-from rrf_design.acquisition.stores import no_journal, open_engine, store_address, tables
+from rrf_design.acquisition.stores import add_item_column, no_journal, open_engine, store_address, tables
 from rrf_design.errors import InputError, Refused, RetryLater
 from rrf_design.texts import column, from_column
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-FORMAT = 2
-"""Since 2 rows are linked; runs of 1 are read and gone on with as they are."""
+FORMAT = 3
+"""Since 2 rows are linked, in one chain; since 3 every item has a chain and an event when it is
+decided. Older runs are read and gone on with as they are.
+"""
+_THERE = ("already exists", "duplicate key", "duplicate column")
 _BROKEN = ("malformed", "not a database", "no such table", "is corrupt", "not decode to UTF-8")
-_LINKED = ("seq", "kind", "purchase", "attempt", "at", "body")
+_MANY = 500
+"""Rows, or names in a query, that are handled together."""
 
 
 class Kind(StrEnum):
@@ -63,8 +68,9 @@ class Kind(StrEnum):
     ABANDONED = "abandoned"  # the session was ended without waiting for it: its price is lost, it can be made again
     DOUBT = "doubt"  # found after a crash: an intent without an outcome, and what the policy made of it
     STOPPED = "stopped"  # why one item of the run stopped
+    DECIDED = "decided"  # what the answers of an item that stopped amount to: its repair
     ENDED = "ended"  # why the session ended; the last one speaks for the run
-    RESULT = "result"  # repair and certificate
+    RESULT = "result"  # before format 3: the repairs of all items, when all was over
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +130,8 @@ class Journal:
         self.path = Path(file) if file and file != ":memory:" else None
         self._engine = open_engine(address, self.path, self.shown, read_only=read_only)
         self._runs, self._problems, self._events = tables()
-        self._tails: dict[str, tuple[int, str]] = {}
-        """How many events a run has and the link of the last one; an empty link in a run without
-        links.
-        """
+        self._tails: dict[str, tuple[int, Chains]] = {}
+        """How many events a run has, and the last links of its chains."""
         self._checked = False
         self._mine: set[str] = set()
         self._doing("opened")
@@ -160,13 +164,14 @@ class Journal:
         from sqlalchemy.exc import DBAPIError
 
         tables = self._runs.metadata
-        for left in range(len(tables.tables), -1, -1):
+        for left in range(len(tables.tables) + 1, -1, -1):
             try:
                 with self._connection.begin():
                     tables.create_all(self._connection)
+                add_item_column(self._connection, self._events)
                 return
             except DBAPIError as error:
-                if not left or not any(sign in str(error) for sign in ("already exists", "duplicate key")):
+                if not left or not any(sign in str(error) for sign in _THERE):
                     raise
 
     def close(self) -> None:
@@ -189,14 +194,14 @@ class Journal:
             for i, (item, document) in enumerate(problems.items())
         ]
         text = self._redactor.json(
-            {**header, "stored": _texts_digest((str(row["item"]), str(row["document"])) for row in rows)}
+            {**header, "stored": texts_digest((str(row["item"]), str(row["document"])) for row in rows)}
         )
-        mark = _link("", run, FORMAT, created, text)
-        row = {"run": run, "format": FORMAT, "created": created, "header": _with_link(text, mark)}
+        mark = link("", run, FORMAT, created, text)
+        row = {"run": run, "format": FORMAT, "created": created, "header": with_link(text, mark)}
         with self._errors("written"), self._connection.begin():
             self._connection.execute(self._runs.insert(), row)
             self._connection.execute(self._problems.insert(), rows)
-        self._tails[run] = 0, mark
+        self._tails[run] = 0, Chains(mark, FORMAT)
         self._mine.add(run)
         return run
 
@@ -207,81 +212,138 @@ class Journal:
         if not events:
             return
         if run not in self._tails:
-            self.events(run)
-        first, mark = self._tails[run]
-        rows: list[dict[str, Any]] = []
-        about = [None if event.purchase is None else column(event.purchase) for event in events]
-        bodies = self._redactor.jsons([event.body for event in events])
-        for i, event in enumerate(events):
-            row: dict[str, Any] = {
-                "run": run,
-                "seq": first + i,
-                "kind": event.kind.value,
-                "purchase": about[i],
-                "attempt": event.attempt,
-                "at": float(event.at or time.time()),
-                "body": bodies[i],
-            }
-            if mark:
-                mark = _link(mark, *(row[name] for name in _LINKED))
-                row["body"] = _with_link(row["body"], mark)
-            rows.append(row)
+            for _ in self._read(run):
+                pass
+        first, chains = self._tails[run]
         self._doing("written")
         from sqlalchemy.exc import IntegrityError
 
+        rows = self.rows_of(run, events, first)
         with self._errors("written"):
             try:
                 with self._connection.begin():
+                    ahead = chains.seal(rows)
                     self._connection.execute(self._events.insert(), rows)
             except IntegrityError:
                 raise Refused(f"run {run}: its journal has changed under this process; nothing was written") from None
         self._still_there(run)
-        self._tails[run] = first + len(rows), mark
+        chains.last.update(ahead)
+        self._tails[run] = first + len(rows), chains
+
+    def rows_of(self, run: str, events: Sequence[Event], first: int) -> list[dict[str, Any]]:
+        """Events as rows without their links, the first at this place."""
+        bodies = self._redactor.jsons([event.body for event in events])
+        return [
+            {
+                "run": run,
+                "seq": first + i,
+                "kind": event.kind.value,
+                "item": column(event.body["item"]) if "item" in event.body else None,
+                "purchase": None if event.purchase is None else column(event.purchase),
+                "attempt": event.attempt,
+                "at": float(event.at or time.time()),
+                "body": body,
+            }
+            for i, (event, body) in enumerate(zip(events, bodies, strict=True))
+        ]
 
     def events(self, run: str, *, after: int = 0) -> tuple[Event, ...]:
         """All that was appended, in order; Refused where a row is not the one that was written.
 
         `after`: only what came after the first so many, which somebody has read before; each row is
-        held against the one before it all the same.
+        held against the one before it in its chain all the same.
         """
-        mark = self._header(run)[1]
-        if after:
-            rows = self._rows(run, after - 1)
-            if not rows or rows[0].seq != after - 1:
-                raise _damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
-            mark, rows = _without_link(str(rows[0].body))[1], rows[1:]
-        else:
-            self._sound(run)
-            rows = self._rows(run, 0)
-        events = []
-        for number, row in enumerate(rows, start=after):
-            where, body = f"run {run}, event {number}", row.body
-            if mark:
-                body, said = _without_link(str(row.body))
-                cells = [body if name == "body" else getattr(row, name) for name in _LINKED]
-                mark = _link(mark, *cells)
-                if said != mark or row.seq != number:
-                    raise _damaged(where, "its row is not the one that was written", self.shown)
-            try:
-                purchase = None if row.purchase is None else from_column(row.purchase)
-                events.append(Event(Kind(row.kind), json.loads(body), purchase, row.attempt, row.at))
-            except (TypeError, ValueError, AttributeError, RecursionError):
-                raise _damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
-        self._tails[run] = after + len(rows), mark
-        return tuple(events)
+        return tuple(self._read(run, after))
 
-    def _rows(self, run: str, first: int) -> Sequence[Any]:
-        """The rows of a run's events, from this one on."""
-        table = self._events
-        query = table.select().where(table.c.run == run, table.c.seq >= first).order_by(table.c.seq)
+    def _read(self, run: str, after: int = 0) -> Iterator[Event]:
+        """The events one by one, so that nobody has to hold all of them."""
+        header, mark = self._header(run)
+        chains = Chains(mark, header["format_version"])
+        if not after:
+            self._sound(run)
+        first, number, lost = max(0, after - 1), after, bool(after)
+        query = self._selected(run, chains).where(self._events.c.seq >= first).order_by(self._events.c.seq)
+        query = query.execution_options(yield_per=_MANY)
+        with self._errors("read"), self._connection.begin(), self._connection.execute(query) as found:
+            for part in found.partitions():
+                rows = list(part)
+                if lost:
+                    known = rows.pop(0)
+                    if known.seq != first:
+                        break
+                    lost = False
+                    chains.last[chains.of(known)] = without_link(str(known.body))[1]
+                if after:
+                    self.follow(run, chains, map(chains.of, rows), before=after)
+                for row in rows:
+                    yield self._event(run, row, chains, number)
+                    number += 1
+        if lost:
+            raise _damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
+        if not after:
+            self._tails[run] = number, chains
+
+    def events_of(self, run: str, items: Collection[str]) -> dict[str, list[Event]]:
+        """The events of some items of a run whose items have chains of their own; Refused as in
+        `events`.
+        """
+        header, mark = self._header(run)
+        chains, table = Chains(mark, header["format_version"]), self._events
+        result: dict[str, list[Event]] = {item: [] for item in items}
         with self._errors("read"), self._connection.begin():
-            return self._connection.execute(query).all()
+            for names in _portions([column(item) for item in items]):
+                query = self._selected(run, chains).where(table.c.item.in_(names)).order_by(table.c.seq)
+                for row in self._connection.execute(query):
+                    result[from_column(row.item)].append(self._event(run, row, chains, None))
+        return result
+
+    def _selected(self, run: str, chains: Chains) -> Any:
+        from sqlalchemy import select
+
+        names = (*LINKED, "item") if chains.per_item else LINKED  # a file of older runs may not have it
+        return select(*(self._events.c[name] for name in names)).where(self._events.c.run == run)
+
+    def _event(self, run: str, row: Any, chains: Chains, number: int | None) -> Event:
+        """The event of a row, held against the one before it; `number` is its place where that is
+        known.
+        """
+        where, body = f"run {run}, event {row.seq if number is None else number}", row.body
+        if chains.linked:
+            body, said = without_link(str(row.body))
+            cells = {**row._mapping, "body": body}
+            mark = chains.next(cells)
+            chains.last[chains.of(row)] = mark
+            if said != mark or number not in (None, row.seq):
+                raise _damaged(where, "its row is not the one that was written", self.shown)
+        try:
+            purchase = None if row.purchase is None else from_column(row.purchase)
+            return Event(Kind(row.kind), json.loads(body), purchase, row.attempt, row.at)
+        except (TypeError, ValueError, AttributeError, RecursionError):
+            raise _damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
+
+    def follow(self, run: str, chains: Chains, keys: Iterable[str | None], *, before: int | None = None) -> None:
+        """Look up the last links of chains that were not read yet: all of them, or of what came
+        before a place. In the transaction that is open.
+        """
+        from sqlalchemy import func, or_, select
+
+        table = self._events
+        missing = [key for key in dict.fromkeys(keys) if key not in chains.last]
+        for names in _portions(missing):
+            named = table.c.item.in_([name for name in names if name is not None])
+            last = select(func.max(table.c.seq)).where(table.c.run == run)
+            last = last.where(or_(named, table.c.item.is_(None)) if None in names else named)
+            last = last if before is None else last.where(table.c.seq < before)
+            places = last.group_by(table.c.item)
+            query = select(table.c.item, table.c.body).where(table.c.run == run, table.c.seq.in_(places))
+            for row in self._connection.execute(query):
+                chains.last[row.item] = without_link(str(row.body))[1]
 
     def replay(self, run: str, apply: Callable[[Event], None]) -> None:
         """Apply all events of a run in order; Refused where one does not follow from those before
         it.
         """
-        for number, event in enumerate(self.events(run)):
+        for number, event in enumerate(self._read(run)):
             try:
                 apply(event)
             except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
@@ -323,8 +385,8 @@ class Journal:
             raise InputError(f"{self.shown}: there is no run {run!r}; see `rrf-design runs`")
         if row.format > FORMAT:
             raise InputError(f"run {run}: its format {row.format} is newer than this program, which reads {FORMAT}")
-        text, mark = _without_link(str(row.header))
-        if mark != (_link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
+        text, mark = without_link(str(row.header))
+        if mark != (link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
             raise _damaged(f"run {run}", "its header is not the one that was written", self.shown)
         try:
             header = dict(json.loads(text))
@@ -337,7 +399,7 @@ class Journal:
         query = self._problems.select().where(self._problems.c.run == run).order_by(self._problems.c.position)
         with self._errors("read"), self._connection.begin():
             rows = self._connection.execute(query).all()
-        if stored is not None and stored != _texts_digest((str(row.item), str(row.document)) for row in rows):
+        if stored is not None and stored != texts_digest((str(row.item), str(row.document)) for row in rows):
             raise _damaged(f"run {run}", "its problems are not those that were written", self.shown)
         try:
             return {from_column(row.item): json.loads(row.document) for row in rows}
@@ -473,36 +535,9 @@ def _pairs(rows: Iterable[Any]) -> list[tuple[str, Any]]:
     return [(row[0], row[1]) for row in rows]
 
 
-_LINK = re.compile(r'"link":"([0-9a-f]{64})"\}')
-_LENGTH = len('"link":""}') + 64
-
-
-def _link(before: str, *cells: str | int | float | None) -> str:
-    """The link of a row that says `cells` and follows the row with the link `before`."""
-    total = hashlib.sha256(before.encode())
-    for cell in cells:
-        part = b"-" if cell is None else b"=" + str(cell).encode("utf-8", "surrogatepass")
-        total.update(b"\n%d\n" % len(part) + part)
-    return total.hexdigest()
-
-
-def _with_link(text: str, mark: str) -> str:
-    """The text of a JSON object, with its link as the last key."""
-    return f'{text[:-1]}{"," if len(text) > 2 else ""}"link":"{mark}"}}'
-
-
-def _without_link(text: str) -> tuple[str, str]:
-    """The text as it was before it got its link, and the link; an empty link where it has none."""
-    found = _LINK.fullmatch(text, max(0, len(text) - _LENGTH))
-    return (text[: found.start()].removesuffix(",") + "}", found[1]) if found else (text, "")
-
-
-def _texts_digest(rows: Iterable[Sequence[str]]) -> str:
-    """One digest over rows of texts, in order."""
-    mark = ""
-    for row in rows:
-        mark = _link(mark, *row)
-    return mark
+def _portions(names: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(names), _MANY):
+        yield names[first : first + _MANY]
 
 
 def _damaged(what: str, reason: str, shown: str) -> Refused:

@@ -106,7 +106,7 @@ def _pragmas(connection: Any, _record: object) -> None:
 
 
 def tables() -> tuple[Any, Any, Any]:
-    from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, UniqueConstraint
+    from sqlalchemy import Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
     data = MetaData()
     runs = Table(
@@ -135,11 +135,27 @@ def tables() -> tuple[Any, Any, Any]:
         Column("attempt", Integer, nullable=False),
         Column("at", Float, nullable=False),
         Column("body", Text, nullable=False),
+        Column("item", Text),  # since format 3: whose chain the row is in
         # One outcome per attempt at a purchase: what was settled can't be settled again. (NULLs are
         # never equal.)
         UniqueConstraint("run", "kind", "purchase", "attempt"),
     )
+    Index("rrf_events_item", events.c.run, events.c.item, events.c.seq)
     return runs, problems, events
+
+
+def add_item_column(connection: Connection, events: Any) -> None:
+    """A store that was made before format 3 gets what its new runs need; its old runs stay as they
+    are.
+    """
+    from sqlalchemy import inspect, text
+
+    with connection.begin():
+        there = {column["name"] for column in inspect(connection).get_columns("rrf_events")}
+        if "item" not in there:
+            connection.execute(text("alter table rrf_events add column item text"))
+            for index in events.indexes:
+                index.create(connection, checkfirst=True)
 
 
 def _refused(run: str, holder: str) -> Refused:

@@ -218,8 +218,9 @@ def _doubled(rng: Any, path: Store) -> None:
     with _rows(path) as database:
         seq, _, _ = _pick(rng, database)
         database.execute(
-            "insert into rrf_events select run, (select max(seq) + 1 from rrf_events), kind, purchase, attempt + 7, at,"
-            " body from rrf_events where seq = ?",
+            "insert into rrf_events (run, seq, kind, purchase, attempt, at, body, item)"
+            " select run, (select max(seq) + 1 from rrf_events), kind, purchase, attempt + 7, at, body, item"
+            " from rrf_events where seq = ?",
             (seq,),
         )
 
@@ -243,7 +244,7 @@ def _kind(rng: Any, path: Store) -> None:
 
 
 def _cell(rng: Any, path: Store) -> None:
-    name = ("attempt", "at", "purchase")[int(rng.integers(3))]
+    name = ("attempt", "at", "purchase", "item")[int(rng.integers(4))]
     value = (-5, 2**62, "x", b"\xff\xfe", 1.5, "json:{", "json:3")[int(rng.integers(7))]
     with _rows(path) as database:
         database.execute(f"update rrf_events set {name} = ? where seq = ?", (value, _pick(rng, database)[0]))
@@ -258,7 +259,7 @@ def _header(rng: Any, path: Store) -> None:
 def _version(rng: Any, path: Store) -> None:
     """Another version's header: of the future, or one from before rows were linked."""
     with _rows(path) as database:
-        database.execute("update rrf_runs set format = ?", (int(rng.choice([-1, 0, 1, 3, 99])),))
+        database.execute("update rrf_runs set format = ?", (int(rng.choice([-1, 0, 1, 2, 99])),))
 
 
 def _problem(rng: Any, path: Store) -> None:

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from rrf_design.acquisition import stores
-from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind, _link, _texts_digest, _with_link, _without_link
+from rrf_design.acquisition._chains import link, texts_digest, with_link, without_link
+from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name, without_password
 from rrf_design.acquisition.stores import advisory_lock, file_lock, store_address
 from rrf_design.errors import InputError, Refused, RetryLater
@@ -196,6 +197,71 @@ def test_a_run_of_the_first_format_goes_on_without_links(tmp_path: Path) -> None
         journal.events(run)
 
 
+def test_every_item_has_a_chain_of_its_own(store: str) -> None:
+    """Who has read the rows of one item knows that they are whole, whatever lies between them."""
+    said = [
+        Event(Kind.SESSION, {}),
+        *(Event(Kind.ROUND, {"item": i, "names": [i]}) for i in "abab"),
+        Event(Kind.ENDED, {}),
+    ]
+    with Journal(store) as journal:
+        run = begin(journal)
+        journal.append(run, said)
+    with Journal(store) as journal:
+        found = journal.events_of(run, ["b", "none"])
+        assert [event.body["names"] for event in found["b"]] == [["b"], ["b"]]
+        assert found["none"] == []
+        journal.append(run, [Event(Kind.STOPPED, {"item": "b"})])  # goes on where the chain was
+        assert [e.kind for e in journal.events(run, after=6)] == [Kind.STOPPED]
+        table = journal._events
+        with journal._connection.begin():
+            moved = table.update().where(table.c.run == run, table.c.seq == 2).values(item="a")
+            journal._connection.execute(moved)
+    with Journal(store) as journal:
+        for read in (journal.events, lambda run: journal.events_of(run, ["b"])):
+            with pytest.raises(Refused, match="not the one that was written"):
+                read(run)
+
+
+def test_a_run_of_the_second_format_goes_on_in_one_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.acquisition.journal.FORMAT", 2)
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+        journal.append(
+            run, [Event(Kind.ROUND, {"item": "a", "names": []}), Event(Kind.ROUND, {"item": "b", "names": []})]
+        )
+    monkeypatch.undo()
+    with Journal(tmp_path / "r.sqlite") as journal:
+        journal.append(run, [Event(Kind.STOPPED, {"item": "a"})])
+        assert journal.header(run)["format_version"] == 2
+        assert len(journal.events(run)) == 3
+        header, cells = journal._header(run)[1], ["seq", "kind", "purchase", "attempt", "at", "body"]
+        with journal._connection.begin():
+            rows = journal._connection.execute(journal._events.select().order_by(journal._events.c.seq)).all()
+    for row in rows:
+        body, said = without_link(row.body)
+        header = link(header, *(body if name == "body" else getattr(row, name) for name in cells))
+        assert said == header
+
+
+def test_a_store_of_an_older_program_is_read_as_it_is_and_then_gets_its_column(tmp_path: Path) -> None:
+    with Journal(tmp_path / "r.sqlite") as journal:
+        run = begin(journal)
+    with contextlib.closing(sqlite3.connect(tmp_path / "r.sqlite")) as database, database:
+        database.execute("drop index rrf_events_item")
+        database.execute("alter table rrf_events drop column item")
+        header = json.dumps({"name": "old"})
+        mark = link("", run, 2, "then", header)
+        database.execute("update rrf_runs set format = 2, created = 'then', header = ?", (with_link(header, mark),))
+    with Journal(tmp_path / "r.sqlite", read_only=True) as viewer:
+        assert viewer.events(run) == ()
+    with Journal(tmp_path / "r.sqlite") as journal:
+        other = begin(journal)
+        journal.append(run, [Event(Kind.SESSION, {})])
+        journal.append(other, [Event(Kind.ROUND, {"item": "a"})])
+        assert len(journal.events(run)) == len(journal.events_of(other, ["a"])["a"]) == 1
+
+
 def test_one_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
     with Journal(tmp_path / "r.sqlite") as journal:
         first, second = begin(journal), begin(journal)
@@ -362,11 +428,11 @@ def test_two_programs_may_make_a_journal_at_once(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("text", ["{}", '{"a":1}', '{"link":"x"}', '{"a":"\\"link\\":\\"0"}'])
 def test_a_link_comes_off_again(text: str) -> None:
-    mark = _link("", text)
-    linked = _with_link(text, mark)
+    mark = link("", text)
+    linked = with_link(text, mark)
     assert json.loads(linked)["link"] == mark
-    assert _without_link(linked) == (text, mark)
-    assert _without_link(text) == (text, "")
+    assert without_link(linked) == (text, mark)
+    assert without_link(text) == (text, "")
 
 
 def test_different_rows_have_different_links() -> None:
@@ -384,7 +450,7 @@ def test_different_rows_have_different_links() -> None:
         (1.0,),
         ("\ud800",),
     ]
-    links = [_link("", *row) for row in rows] + [_link("x"), _texts_digest([]), _texts_digest([("a",), ("b",)])]
+    links = [link("", *row) for row in rows] + [link("x"), texts_digest([]), texts_digest([("a",), ("b",)])]
     assert all(first != second for first, second in combinations(links, 2))
 
 

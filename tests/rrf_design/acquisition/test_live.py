@@ -407,6 +407,40 @@ def test_a_larger_budget_on_resume_goes_on(tmp_path: Path) -> None:
     assert [p.name for p in second.purchases][: len(first.purchases)] == [p.name for p in first.purchases]
 
 
+def test_every_item_is_decided_as_soon_as_it_is_done(tmp_path: Path) -> None:
+    """The journal says so before the next ones are asked, and what is bought later decides anew."""
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(6)}
+    steady = go(items, tmp_path, budget=50.0)
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        kinds = [event.kind for event in journal.events(steady.run)]
+    assert kinds.index(Kind.DECIDED) < len(kinds) // 2
+    run = go(items, tmp_path, budget=2.0, mode="adaptive")
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        events = journal.events(run.run)
+    kinds = [event.kind for event in events]
+    assert Kind.RESULT not in kinds
+    decided = {event.body["item"]: event.body["repair"] for event in events if event.kind is Kind.DECIDED}
+    assert decided == {entry.item: entry.repair for entry in run.items}
+    more = go(None, tmp_path, resume=run.run, budget=24.0)
+    again = read_run(run.run, store=tmp_path / "runs.sqlite")
+    assert {entry.item: entry.repair for entry in more.items} == {entry.item: entry.repair for entry in again.items}
+    assert {entry.item: entry.repair for entry in more.items} != decided
+
+
+def test_a_run_of_the_second_format_is_resumed_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rrf_design.acquisition.journal.FORMAT", 2)
+    items = {f"i{j}": ring(4, name=f"i{j}") for j in range(2)}
+    first = go(items, tmp_path, budget=1.0, mode="adaptive")
+    monkeypatch.undo()
+    second = go(None, tmp_path, resume=first.run, budget=8.0)
+    assert first.spent < second.spent
+    with Journal(tmp_path / "runs.sqlite") as journal:
+        kinds = [event.kind for event in journal.events(first.run)]
+    assert kinds.count(Kind.RESULT) == 2
+    assert Kind.DECIDED not in kinds
+    assert read_run(first.run, store=tmp_path / "runs.sqlite").to_json()["items"] == second.to_json()["items"]
+
+
 def test_another_problem_or_another_backend_is_refused(tmp_path: Path) -> None:
     run = go(ring(), tmp_path)
     with pytest.raises(InputError, match="belongs to another problem"):
