@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rrf_design.checker import at_most, tolerated
 from rrf_design.checker.exact import float_down
-from rrf_design.checker.tails import at_most, tolerated
 from rrf_design.errors import InputError
 
 if TYPE_CHECKING:

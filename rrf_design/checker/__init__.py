@@ -14,11 +14,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rrf_design.checker._forms import written
+    from rrf_design.checker._protection import ProtectionClaim, prove_protection
     from rrf_design.checker._steps import Check
+    from rrf_design.checker._tails import PromiseScope, at_most, audit_bound, tolerated
     from rrf_design.checker.verifier import Verification, verify
 
-__all__ = ["Check", "Verification", "verify", "written"]
-_HOME = {"Check": "_steps", "Verification": "verifier", "verify": "verifier", "written": "_forms"}
+__all__ = [
+    "Check",
+    "PromiseScope",
+    "ProtectionClaim",
+    "Verification",
+    "at_most",
+    "audit_bound",
+    "prove_protection",
+    "tolerated",
+    "verify",
+    "written",
+]
+_HOMES = {
+    "_forms": "written",
+    "_protection": "ProtectionClaim prove_protection",
+    "_steps": "Check",
+    "_tails": "PromiseScope at_most audit_bound tolerated",
+    "verifier": "Verification verify",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

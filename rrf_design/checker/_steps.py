@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from rrf_design.checker._protection import prove_protection
 from rrf_design.checker.document import NUMBER, check_form, matches
 from rrf_design.checker.exact import RATIONAL_ORDER, ProofOutcome, dependent, dominated, squared_image, squared_norm
 from rrf_design.checker.noise import (
@@ -37,7 +38,6 @@ from rrf_design.checker.noise import (
 from rrf_design.checker.nullspace import NullSpace, check_nullspace
 from rrf_design.checker.premises import Premises, check_pilot, check_rivals
 from rrf_design.checker.proofs import Proof, prove_dominance, prove_dual, prove_floor, prove_listed
-from rrf_design.checker.protection import prove_protection
 from rrf_design.checker.record import ARRAYS, OperatorRecord, load_record, record_from_lists
 from rrf_design.checker.wording import (
     CONSEQUENCE,

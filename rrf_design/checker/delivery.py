@@ -30,8 +30,8 @@ from rrf_design.checker._forms import (
     total,
     typed,
 )
+from rrf_design.checker._tails import is_drawn
 from rrf_design.checker.promise_words import delivery_sentence
-from rrf_design.checker.tails import is_drawn
 from rrf_design.errors import Refused
 
 DELIVERED = "rrf-delivered"

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rrf_design.checker._protection import ProtectionClaim
+from rrf_design.checker._tails import at_most, is_drawn, refutes
 from rrf_design.checker.exact import squared_image, squared_norm
 from rrf_design.checker.promise_words import percent_above, plain_percent
-from rrf_design.checker.protection import ProtectionClaim
 from rrf_design.checker.record import OperatorRecord
-from rrf_design.checker.tails import at_most, is_drawn, refutes
 from rrf_design.errors import Refused
 
 

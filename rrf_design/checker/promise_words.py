@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from rrf_design.checker.tails import PromiseScope
+from rrf_design.checker._tails import PromiseScope
 
 VOIDED_BY = (
     "another model, prompt, check or price (the recipe's digest), another program of a check (its digest), other items"

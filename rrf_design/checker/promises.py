@@ -47,19 +47,7 @@ from rrf_design.checker._forms import (
     worded,
     written,
 )
-from rrf_design.checker.promise_words import (
-    CHECK_EVERYTHING,
-    PROVEN,
-    UNPROVEN,
-    VOIDED_BY,
-    audit_sentence,
-    looks_words,
-    nothing_delivered,
-    percent,
-    promise,
-    why_everything,
-)
-from rrf_design.checker.tails import (
+from rrf_design.checker._tails import (
     PRIOR,
     PromiseScope,
     at_every_moment,
@@ -71,6 +59,18 @@ from rrf_design.checker.tails import (
     promised,
     refutes,
     room,
+)
+from rrf_design.checker.promise_words import (
+    CHECK_EVERYTHING,
+    PROVEN,
+    UNPROVEN,
+    VOIDED_BY,
+    audit_sentence,
+    looks_words,
+    nothing_delivered,
+    percent,
+    promise,
+    why_everything,
 )
 from rrf_design.errors import Refused
 

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 
-class Verb(NamedTuple):
+class _Verb(NamedTuple):
     """Where a verb lives, and its line in `rrf-design --help`: the first paragraph of its own help
     (a test says so).
     """
@@ -23,70 +23,72 @@ class Verb(NamedTuple):
 
 # A verb is the function NAME_verb of its module, or the module's `group` of several.
 VERBS = {
-    "init": Verb(
+    "init": _Verb(
         "init",
         "Write a recipe for a table and a question, or a commented start for a common situation; without one, list"
         " them.",
     ),
-    "compile": Verb("compile", "Print the long form of a recipe, or the whole problem of one of its items."),
-    "suggest": Verb(
+    "compile": _Verb("compile", "Print the long form of a recipe, or the whole problem of one of its items."),
+    "suggest": _Verb(
         "suggest", "Propose other ways of asking a recipe's questions, with price and reason, as entries on sale."
     ),
-    "reword": Verb(
+    "reword": _Verb(
         "suggest", "Have a model write other wordings of a recipe's questions, once, into a file for review."
     ),
-    "import": Verb(
+    "import": _Verb(
         "imports", "Read answers that exist already from another tool's log into rows that repair and acquire take."
     ),
-    "margin": Verb("margin", "How observable is a design: its margin γ_k, and the witness that is hardest to see."),
-    "explain": Verb(
+    "margin": _Verb("margin", "How observable is a design: its margin γ_k, and the witness that is hardest to see."),
+    "explain": _Verb(
         "explain",
         "Why is the margin zero, or small: who doesn't see the witness, and the purchases that would mend it.",
     ),
-    "plan": Verb("plan", "What should I buy: the largest margin for a budget, or the cheapest design for a target."),
-    "frontier": Verb(
+    "plan": _Verb("plan", "What should I buy: the largest margin for a budget, or the cheapest design for a target."),
+    "frontier": _Verb(
         "frontier", "How does the best margin grow with money: every cost at which a larger margin becomes possible."
     ),
-    "certify": Verb("certify", "Prove a lower bound on the margin, and write the proof down for anybody to check."),
-    "verify": Verb(
+    "certify": _Verb("certify", "Prove a lower bound on the margin, and write the proof down for anybody to check."),
+    "verify": _Verb(
         "verify",
         "Prove a delivery, a policy, an audit or a certificate again, by code that shares nothing with what made it.",
     ),
-    "repair": Verb("repair", "Which responses were wrong, by how much, what they become, and how sure that is."),
-    "estimate": Verb("estimate", "Calls, tokens and money of a run over a table, before the first call."),
-    "acquire": Verb("acquire", "Run the loop, live: buy answers and checks until a stopping rule fires, then repair."),
-    "deliver": Verb(
+    "repair": _Verb("repair", "Which responses were wrong, by how much, what they become, and how sure that is."),
+    "estimate": _Verb("estimate", "Calls, tokens and money of a run over a table, before the first call."),
+    "acquire": _Verb("acquire", "Run the loop, live: buy answers and checks until a stopping rule fires, then repair."),
+    "deliver": _Verb(
         "deliver",
         "Hand over a table of which at most a share can be wrong: people look at the doubtful rows, then at random"
         " ones, until that is proven.",
     ),
-    "pilot": Verb(
+    "pilot": _Verb(
         "pilot",
         "How should the table be run: the cheapest policy that is proven to keep the risk, on random items with known"
         " truth.",
     ),
-    "audit": Verb(
+    "audit": _Verb(
         "audit",
         "How many of the delivered values are wrong, at most: items drawn at random and checked, a bound that holds at"
         " any stop.",
     ),
-    "measure": Verb(
+    "measure": _Verb(
         "measure",
         "What labels say about answers, relations, repeats and judges: proposals for the recipe, with confidence.",
     ),
-    "runs": Verb("runs", "What have I run? Newest first."),
-    "show": Verb("runs", "What did a run buy, and what came of it? Read from the journal; nothing is asked or bought."),
-    "cache": Verb("cache", "Answers kept across runs: list them, or forget them."),
-    "parsers": Verb(
+    "runs": _Verb("runs", "What have I run? Newest first."),
+    "show": _Verb(
+        "runs", "What did a run buy, and what came of it? Read from the journal; nothing is asked or bought."
+    ),
+    "cache": _Verb("cache", "Answers kept across runs: list them, or forget them."),
+    "parsers": _Verb(
         "parsers", "How much depends on the parser: read the same answers with several, and see where they part."
     ),
-    "report": Verb("report", "Write one self-contained HTML page that works offline and prints well."),
-    "studio": Verb("studio", "Look at documents, tables and runs in a browser, and let people answer what is open."),
-    "demo": Verb(
+    "report": _Verb("report", "Write one self-contained HTML page that works offline and prints well."),
+    "studio": _Verb("studio", "Look at documents, tables and runs in a browser, and let people answer what is open."),
+    "demo": _Verb(
         "demo",
         "Ask a very small model easy questions in several wordings, and find out which answers are wrong.",
     ),
-    "scenario": Verb("scenario", "Reproduce the paper's experiments, and more."),
+    "scenario": _Verb("scenario", "Reproduce the paper's experiments, and more."),
 }
 
 FIRST = "From a table to one that may be handed over"
@@ -113,7 +115,7 @@ START = """Start here, with a table of yours (or one of ours: rrf-design init do
 --help-all lists every verb with what it does. Every verb has --help with an example, and --json for programs."""
 
 
-class Verbs(TyperGroup):
+class _Verbs(TyperGroup):
     """All verbs; Ctrl-C in any of them tells the best bounds so far before the process ends with
     exit code 130.
     """
@@ -188,7 +190,7 @@ def _let_values_be_left_out(command: Any) -> None:
 
 
 app = typer.Typer(
-    cls=Verbs,
+    cls=_Verbs,
     context_settings={"max_content_width": 110},
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.checker import written
+from rrf_design.checker import PromiseScope, written
 from rrf_design.checker.promise_words import CHECK_EVERYTHING, VOIDED_BY, nothing_delivered, promise
 from rrf_design.checker.promises import prove_policy
-from rrf_design.checker.tails import PromiseScope
 from rrf_design.documents import sealed
 from rrf_design.errors import Refused
 from rrf_design.promises._checks import program_digests

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.checker.tails import audit_bound
+from rrf_design.checker import audit_bound
 from rrf_design.reporting._charts import Series, line_chart
 from rrf_design.reporting.pages import (
     Card,

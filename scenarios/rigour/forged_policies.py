@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from rrf_design.checker import PromiseScope as Told
 from rrf_design.checker import written
 from rrf_design.checker.promise_words import promise
-from rrf_design.checker.tails import PromiseScope as Told
 from rrf_design.risk import Among, Counted, Limit, Scope, Statement, Stream, Tally, decide, weigh
 from scenarios.kit.sealing import Document
 from scenarios.rigour.forged_promises import ITEMS, TRICKS, made_policies, met, written_table

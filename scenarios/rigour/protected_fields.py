@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rrf_design.checker.protection import ProtectionClaim, prove_protection
+from rrf_design.checker import ProtectionClaim, prove_protection
 from scenarios.kit.exact_elimination import ExactGram
 from solvers import delivered_margin, suspect_margin
 

@@ -39,7 +39,7 @@ _INTEGER = re.compile(r"int (-?[0-9a-f]{1,1100})")
 _PROBLEM = {"timeout": ProgramStatus.TIMEOUT, "memory": ProgramStatus.MEMORY}
 
 
-def judged(
+def _judged(
     program: Program, report: Mapping[str, Any], payload: bytes, *, isolation: Isolation, limits: ProgramLimits
 ) -> Execution:
     """The verdict on one program: its first failing test names it."""
@@ -74,7 +74,7 @@ def judged(
     return Execution(first[0], tuple(r[0] for r in results), tuple(r[1] for r in results), first[2], isolation, cpu)
 
 
-def too_long(program: Program, isolation: Isolation) -> Execution | None:
+def _too_long(program: Program, isolation: Isolation) -> Execution | None:
     """No program of this length is sent anywhere."""
     size = len(program.source.encode("utf-8", "replace"))
     if size <= LONGEST_SOURCE:
@@ -82,7 +82,7 @@ def too_long(program: Program, isolation: Isolation) -> Execution | None:
     return _whole(ProgramStatus.REJECTED, f"{size} bytes of source", len(program.tests), isolation, 0.0)
 
 
-def lost(program: Program, isolation: Isolation) -> Execution:
+def _lost(program: Program, isolation: Isolation) -> Execution:
     return _whole(ProgramStatus.CRASH, "the sandbox process was lost", len(program.tests), isolation, 0.0)
 
 
@@ -160,11 +160,11 @@ class _Worker:
         except (OSError, EOFError, ValueError):
             self.close()
             self.isolation = self._start()
-            return lost(program, self.isolation)
+            return _lost(program, self.isolation)
         except BaseException:
             self.close()  # interrupted: an answer still on its way must not become the next program's
             raise
-        return judged(program, report, payload, isolation=self.isolation, limits=limits)
+        return _judged(program, report, payload, isolation=self.isolation, limits=limits)
 
     def close(self) -> None:
         self._finalizer()
@@ -309,7 +309,7 @@ class Sandbox:
     def run(self, program: Program) -> Execution:
         worker = self._take()
         try:
-            refused = too_long(program, worker.isolation)
+            refused = _too_long(program, worker.isolation)
             return refused if refused is not None else worker.run(program, self.limits)
         finally:
             self._free.put(worker)

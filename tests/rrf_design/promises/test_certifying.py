@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rrf_design import certify, verify
-from rrf_design.checker import tails
+from rrf_design.checker import _tails as tails
 from rrf_design.checker._forms import written
 from rrf_design.checker.document import content_digest
 from rrf_design.checker.premises import rate_above

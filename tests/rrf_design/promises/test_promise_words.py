@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rrf_design.checker._tails import PromiseScope
 from rrf_design.checker.promise_words import (
     AUDIT_INFORMATION,
     POLICY_INFORMATION,
@@ -26,7 +27,6 @@ from rrf_design.checker.promise_words import (
     promise,
     why_everything,
 )
-from rrf_design.checker.tails import PromiseScope
 from rrf_design.errors import Refused
 from rrf_design.promises import PilotSettings, forecast_pilot, plan_pilot, prove_audit, prove_policy
 from rrf_design.promises._buying import NOTHING

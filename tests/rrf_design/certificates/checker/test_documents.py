@@ -26,11 +26,11 @@ from rrf_design.checker._steps import (
     check_errors,
     check_noise,
 )
+from rrf_design.checker._tails import is_drawn, refutes
 from rrf_design.checker.document import SECTIONS, check_form, content_digest, parse
 from rrf_design.checker.premises import check_pilot, failures, rate_above, sentence
 from rrf_design.checker.promise_words import percent_above
 from rrf_design.checker.record import ARRAYS, load_record, record_from_lists
-from rrf_design.checker.tails import is_drawn, refutes
 from rrf_design.checker.wording import (
     CONSEQUENCE,
     INFORMATION,

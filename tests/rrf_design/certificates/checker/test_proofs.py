@@ -13,7 +13,9 @@ import pytest
 from scipy import sparse
 
 import rrf_design as rrf
-from rrf_design.checker import protection
+from rrf_design.checker import _protection as protection
+from rrf_design.checker._protection import ProtectionClaim, _Field, prove_protection
+from rrf_design.checker._tails import at_most, tolerated
 from rrf_design.checker.exact import ProofOutcome
 from rrf_design.checker.premises import Premises
 from rrf_design.checker.proofs import (
@@ -25,8 +27,6 @@ from rrf_design.checker.proofs import (
     prove_listed,
     support_radii,
 )
-from rrf_design.checker.protection import ProtectionClaim, _Field, prove_protection
-from rrf_design.checker.tails import at_most, tolerated
 from rrf_design.derive import realised
 from rrf_design.errors import Refused
 from solvers import delivered_margin, margin, suspect_margin, wrong_check_margin

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rrf_design.responses.sandbox import Isolation, Program, ProgramLimits, ProgramStatus
 from rrf_design.responses.sandbox import _confine as confine
 from rrf_design.responses.sandbox._validator import violation
-from rrf_design.responses.sandbox.runner import judged
+from rrf_design.responses.sandbox.runner import _judged
 
 HELD = Isolation(("limits", "seccomp"))
 PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
@@ -22,7 +22,7 @@ PROGRAM = Program.build("", [[1], [2]], expected=[5, -7])
 
 def verdict(payload: bytes, *, end: str = "exit", code: int = 0, cpu: float = 0.0) -> tuple[ProgramStatus, str]:
     report = {"end": end, "code": code, "cpu": cpu}
-    result = judged(PROGRAM, report, payload, isolation=HELD, limits=ProgramLimits(cpu=1))
+    result = _judged(PROGRAM, report, payload, isolation=HELD, limits=ProgramLimits(cpu=1))
     assert len(result.tests) == len(result.outputs) == 2
     return result.status, result.detail
 
@@ -90,7 +90,7 @@ def test_integers_read_back(number: int) -> None:
     program = Program.build("", [[1]])
     payload = f"accepted\nint {number:x}\ndone\n".encode()
     report = {"end": "exit", "code": 0, "cpu": 0.0}
-    assert judged(program, report, payload, isolation=HELD, limits=ProgramLimits()).outputs == (number,)
+    assert _judged(program, report, payload, isolation=HELD, limits=ProgramLimits()).outputs == (number,)
 
 
 @given(
@@ -107,7 +107,7 @@ def test_an_answer_has_an_integer_for_every_test(pieces: list[str]) -> None:
     lines = "\n".join(["accepted", *pieces]).replace("broken \n", "broken ") + "\n"
     asked = Program.build("", [[1], [2]])
     report = {"end": "exit", "code": 0, "cpu": 0.0}
-    result = judged(asked, report, lines.encode(), isolation=HELD, limits=ProgramLimits(cpu=1))
+    result = _judged(asked, report, lines.encode(), isolation=HELD, limits=ProgramLimits(cpu=1))
     if result.status is ProgramStatus.RAN:
         assert all(type(value) is int for value in result.outputs)
 
