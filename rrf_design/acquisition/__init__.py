@@ -5,10 +5,11 @@ cent.
 from __future__ import annotations
 
 from rrf_design.acquisition._driver import INTERRUPTED as INTERRUPTED
+from rrf_design.acquisition._live import acquire
+from rrf_design.acquisition._live import entries_of as entries_of
 from rrf_design.acquisition._loop import Acquirer
 from rrf_design.acquisition._purchases import Buys, Doubt, Purchase, Settlement
 from rrf_design.acquisition.journal import Journal
-from rrf_design.acquisition.live import acquire
 from rrf_design.acquisition.result import Acquisition, Bought, ItemResult, RunFollower, answer_log, read_run
 from rrf_design.acquisition.settings import Mode, Settings, Terms
 

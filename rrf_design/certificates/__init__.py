@@ -15,7 +15,7 @@ from rrf_design._lazy import lazy_names
 
 _HOME = {
     "rrf_design.checker.verifier": "Verification verify",
-    "rrf_design.certificates.issue": "Certificate certify",
+    "rrf_design.certificates._issue": "Certificate certify",
     "rrf_design.certificates._ladder": "Rung",
     "rrf_design.checker.wording": "Regime",
     "rrf_design.checker.noise": "NoiseKind radius Tolerances Tail",
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from rrf_design.certificates._issue import Certificate, certify
     from rrf_design.certificates._ladder import Rung
     from rrf_design.certificates._uncertainty import (
         Uncertainty,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
         parser_radius,
         read_calibration,
     )
-    from rrf_design.certificates.issue import Certificate, certify
     from rrf_design.certificates.local import LocalCertificate, curvature_bound, local_certificate
     from rrf_design.checker.noise import NoiseKind, Tail, Tolerances, radius
     from rrf_design.checker.verifier import Verification, verify

@@ -58,7 +58,7 @@ class LiveModels:
 
     def entries(self, dataset: Dataset) -> dict[str, dict[str, Any]]:
         """The models that will be asked, judges among them, by name, with their options."""
-        from rrf_design.acquisition.live import entries_of
+        from rrf_design.acquisition import entries_of
 
         own = dataset.recipe.models
         if self.model is None and not own:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.certificates.issue import Certificate
+from rrf_design.certificates import Certificate
 from rrf_design.checker.document import content_digest
 from rrf_design.checker.premises import OTHER, alike, check_pilot, failures, rate_above, sentence
 from rrf_design.checker.promises import prove_policy
@@ -18,7 +18,7 @@ from rrf_design.promises._policy_document import check_draw
 
 if TYPE_CHECKING:
     from rrf_design.questions.datasets import Dataset
-    from rrf_design.tables.structures import ByStructure
+    from rrf_design.tables import ByStructure
 
 
 def with_pilot(
@@ -116,7 +116,7 @@ def _with_pilot_of_table(
     it. One whose items were all piloted gets no premise, for their truth is known; where that is so
     of all, it is refused.
     """
-    from rrf_design.tables.structures import ByStructure, Speaker
+    from rrf_design.tables import ByStructure, Speaker
 
     piloted = set(policy["drawn"]) if isinstance(policy, Mapping) and isinstance(policy.get("drawn"), list) else set()
     table = found.dataset if whole is None else whole

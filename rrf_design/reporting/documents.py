@@ -188,7 +188,7 @@ def _from_path(path: Path, owner: Problem | None) -> PageSource:
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if path.suffix.lower() == ".npz":
-        from rrf_design.builders import load_operator
+        from rrf_design import load_operator
 
         return PageSource("problem", {}, load_operator(path), path)
     if path.suffix.lower() != ".json":

@@ -8,10 +8,11 @@ strongest isolation the machine has; ``separating_inputs`` looks for tests on wh
 from __future__ import annotations
 
 from rrf_design.responses import parsers
+from rrf_design.responses._programs import SeparatingInput, separating_inputs
+from rrf_design.responses._programs import extract as extract
 from rrf_design.responses._written import day_occurs, number_occurs, words_occur
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus
 from rrf_design.responses.parsers import Sensitivity, sensitivity
-from rrf_design.responses.programs import SeparatingInput, separating_inputs
 
 __all__ = [
     "ParseStatus",

@@ -76,7 +76,9 @@ _PARSERS = {
         "_embedding:EmbeddingParser",
         "a text as a unit vector, by the encoder in the folder `model`: near vectors, no certificate of meaning",
     ),
-    "code": _Entry("programs:CodeParser", "a Python function `entry`, run in the sandbox on `tests`: one integer each"),
+    "code": _Entry(
+        "_programs:CodeParser", "a Python function `entry`, run in the sandbox on `tests`: one integer each"
+    ),
 }
 """All that has to be said of a new parser."""
 

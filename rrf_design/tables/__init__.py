@@ -8,10 +8,10 @@ from rrf_design.questions.reviews import Reviews, read_reviews
 from rrf_design.tables._engine import repair_dataset
 from rrf_design.tables._estimates import Estimate, estimate
 from rrf_design.tables._repairer import Repairer, repairer
-from rrf_design.tables.delivered import Delivery, write_output, write_reviews
-from rrf_design.tables.rows import Row, Value
-from rrf_design.tables.runs import delivery_of
-from rrf_design.tables.structures import (
+from rrf_design.tables._runs import delivery_of
+from rrf_design.tables._runs import keep_labels as keep_labels
+from rrf_design.tables._runs import recorded_run as recorded_run
+from rrf_design.tables._structures import (
     ByStructure,
     DatasetPlan,
     ItemPlan,
@@ -20,6 +20,9 @@ from rrf_design.tables.structures import (
     plan_dataset,
     save_certificates,
 )
+from rrf_design.tables._structures import Speaker as Speaker
+from rrf_design.tables.delivered import Delivery, write_output, write_reviews
+from rrf_design.tables.rows import Row, Value
 
 __all__ = [
     "ByStructure",

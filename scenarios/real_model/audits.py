@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from rrf_design.repairing import Failure
-from rrf_design.responses import sensitivity
-from rrf_design.responses.programs import extract
+from rrf_design.responses import extract, sensitivity
 from scenarios.kit import Table, designs
 from scenarios.kit.rows import pick
 from scenarios.real_model.fields import same

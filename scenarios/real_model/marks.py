@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rrf_design.responses.programs import extract
+from rrf_design.responses import extract
 from rrf_design.responses.sandbox import Program as Runnable
 from rrf_design.responses.sandbox import Sandbox
 from scenarios.real_model import programs

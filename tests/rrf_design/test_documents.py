@@ -37,7 +37,7 @@ from rrf_design.documents import (
 )
 from rrf_design.errors import InputError, RetryLater
 from rrf_design.tables import _engine as engine
-from rrf_design.tables import structures
+from rrf_design.tables import _structures as structures
 from rrf_design.texts import column, digits, from_column, json_text, rounded_down, rounded_up, showable, whole
 from rrf_design.workers import _is_serial, _supplied, _Supply, shared_out
 from solvers.tasks import LostWorkError, through_client

@@ -63,6 +63,6 @@ class Tests(Source):
 
 def _program(text: str, entry: str) -> str:
     """The program inside an answer, as the code parser finds it."""
-    from rrf_design.responses.programs import extract
+    from rrf_design.responses import extract
 
     return extract(text, entry) or ""

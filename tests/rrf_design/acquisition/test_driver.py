@@ -14,8 +14,9 @@ import pytest
 from fields import priced, ring, scripted
 
 import rrf_design as rrf
-from rrf_design.acquisition import Journal, acquire, live, read_run
+from rrf_design.acquisition import Journal, acquire, read_run
 from rrf_design.acquisition import _driver as driver
+from rrf_design.acquisition import _live as live
 from rrf_design.acquisition._driver import _AsyncWorker, _Returned, _Size, _Workers
 from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition._progress import ProgressReport

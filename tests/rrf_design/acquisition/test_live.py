@@ -536,7 +536,7 @@ def test_resuming_needs_neither_prices_nor_the_same_slots(tmp_path: Path) -> Non
 
 def test_an_address_with_a_password_can_be_given_again_alone(tmp_path: Path) -> None:
     """It is never kept, so the run asks for it; then nothing else has to be repeated."""
-    from rrf_design.acquisition.live import entries_of
+    from rrf_design.acquisition._live import entries_of
 
     address = "http://me:[hidden]@host/v1"
     before = {"run": "r1", "models": {"model": {"use": "openai:m", "base_url": address, "name": "m", "identity": {}}}}

@@ -12,6 +12,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.certificates import Certificate, NoiseKind, Regime, Uncertainty
+from rrf_design.certificates._issue import _record_of, _save_record, _unwhitened
 from rrf_design.certificates._ladder import SECOND_OPINION, Rung, climb, listed
 from rrf_design.certificates._sections import (
     SMALL,
@@ -21,7 +22,6 @@ from rrf_design.certificates._sections import (
     positive,
     witness_section,
 )
-from rrf_design.certificates.issue import _record_of, _save_record, _unwhitened
 from rrf_design.checker.exact import ProofOutcome
 from rrf_design.checker.nullspace import NullSpace, check_nullspace
 from rrf_design.checker.proofs import prove_floor
@@ -184,14 +184,14 @@ def test_progress_hears_bounds_that_hold() -> None:
 
 
 def test_nothing_is_left_when_saving_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
+    monkeypatch.setattr("rrf_design.certificates._issue.INLINE_ENTRIES", 3)
     certificate = rrf.certify(triangle(), ["fix"])
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("rrf_design.certificates.issue.write_text", stop)
+        patch.setattr("rrf_design.certificates._issue.write_text", stop)
         with pytest.raises(KeyboardInterrupt):
             certificate.save(tmp_path / "c.json")
     assert list(tmp_path.iterdir()) == []

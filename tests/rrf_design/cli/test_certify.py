@@ -148,7 +148,7 @@ def test_ctrl_c_tells_what_is_proven_and_writes_nothing(
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rrf_design.certificates.issue.budget_sections", stop)
+    monkeypatch.setattr("rrf_design.certificates._issue.budget_sections", stop)
     result = run("certify", file, "--select", "fix", "-o", tmp_path / "c.json", "--json")
     assert result.code == 130
     assert result.out == ""

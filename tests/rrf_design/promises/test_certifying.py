@@ -48,7 +48,7 @@ from rrf_design.risk import (
 from rrf_design.risk import Scope as Sized
 from rrf_design.risk._policies import decide
 from rrf_design.risk._statements import ClaimAndGate, Sighting, evidence, evidences
-from rrf_design.tables.structures import certify_dataset
+from rrf_design.tables._structures import certify_dataset
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 from rrf_design.errors import InputError, MissingDependency
 from rrf_design.responses import ParseStatus, parsers, sensitivity, separating_inputs
 from rrf_design.responses._embedding import _encoder
+from rrf_design.responses._programs import extract
 from rrf_design.responses.parsers import AMBIGUOUS, NO_NUMBER, _Form, reviewed_value, written_forms
-from rrf_design.responses.programs import extract
 
 SPECS: list[dict[str, Any]] = [
     {"name": "integer", "decimal": "."},

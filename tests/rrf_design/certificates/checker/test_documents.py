@@ -15,7 +15,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.certificates import Certificate
-from rrf_design.certificates.issue import certify
+from rrf_design.certificates._issue import certify
 from rrf_design.checker._steps import (
     Check,
     Steps,

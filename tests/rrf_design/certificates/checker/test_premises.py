@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chi
 
 import rrf_design as rrf
-from rrf_design.certificates.issue import Certificate
+from rrf_design.certificates._issue import Certificate
 from rrf_design.checker.document import content_digest
 from rrf_design.checker.noise import (
     ErrorTerms,

@@ -20,8 +20,8 @@ from scipy import sparse
 
 import rrf_design as rrf
 from rrf_design.builders import from_matrix
+from rrf_design.certificates._issue import Certificate, _save_record, certify
 from rrf_design.certificates._uncertainty import Uncertainty
-from rrf_design.certificates.issue import Certificate, _save_record, certify
 from rrf_design.checker.document import content_digest
 from rrf_design.checker.exact import ProofOutcome
 from rrf_design.checker.noise import Tail, Tolerances
@@ -180,7 +180,7 @@ def test_a_file_is_verified_as_the_object_is(full: Certificate, tmp_path: Path) 
 
 
 def test_a_large_operator_lies_beside_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rrf_design.certificates.issue.INLINE_ENTRIES", 3)
+    monkeypatch.setattr("rrf_design.certificates._issue.INLINE_ENTRIES", 3)
     made = certify(triangle(), ["fix"])
     assert verify(made).valid
     saved = made.save(tmp_path / "c.json")

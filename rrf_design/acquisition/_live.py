@@ -182,7 +182,7 @@ def acquire(
     """
     table = problem if is_dataset(problem) else None
     if table is not None:
-        from rrf_design.tables.runs import recorded_run
+        from rrf_design.tables import recorded_run
 
         mode = mode or Mode.TRIAGE.value
         problem, model, responses = recorded_run(table, model, responses=responses, cache=cache, resume=resume)
@@ -259,7 +259,7 @@ def acquire(
         acquirer.end(because, detail)
         result = collect(run, acquirer.designs, acquirer.state, journal.header(run), because=because, detail=detail)
     if table is not None:
-        from rrf_design.tables.runs import keep_labels
+        from rrf_design.tables import keep_labels
 
         keep_labels(table, result, cache)
     return result

@@ -25,8 +25,8 @@ from typing import Any
 
 from rrf_design.errors import InputError
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus, failure, numbers
+from rrf_design.responses.sandbox import Sandbox
 from rrf_design.responses.sandbox.records import Execution, Program, ProgramLimits, ProgramStatus
-from rrf_design.responses.sandbox.runner import Sandbox
 
 _FENCED = re.compile(
     r"^[ \t]*(?:```|~~~)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)", re.DOTALL | re.MULTILINE
