@@ -4,7 +4,7 @@ that decides it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.acquisition._candidates import Candidates
@@ -23,13 +23,14 @@ from rrf_design.checks import (
     suspect_statements,
 )
 from rrf_design.derive import realised
-from rrf_design.errors import RRFError
+from rrf_design.errors import InputError, RRFError
 from rrf_design.noise import stated_within
 from rrf_design.problem import Problem
 from rrf_design.verdict import Verdict
 
 if TYPE_CHECKING:
     from rrf_design.repairing import RepairEngine
+    from rrf_design.repairing.contract import Prepared
 
 _SAME = ("parse failure", "ambiguous", "out of range", "compile failure", "rejected", "timeout", "memory", "crash")
 _STATUS = {
@@ -54,7 +55,14 @@ def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: boo
 
     new = [item for item in designs if ready(state.items[item]) and item not in state.results]
     engine = RepairEngine()
-    return {"repairs": {item: repaired(designs[item], state.items[item], engine) for item in new}}
+    found: dict[str, dict[str, Any]] = {}
+    for start in range(0, len(new), PORTION):
+        found |= _repaired({item: (designs[item], state.items[item]) for item in new[start : start + PORTION]}, engine)
+    return {"repairs": found}
+
+
+PORTION = 1024
+"""Items that are repaired together: those that are alike by one product of matrices."""
 
 
 def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
@@ -63,10 +71,18 @@ def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict
     Several fields have one each, by their node. `engine` remembers margins and factorisations for
     items that are alike.
     """
-    parts = design.fields(state.held)
-    if parts == (design,):
-        return _one_field(design, state, engine)
-    return _joined({delivered_node(one.problem): _one_field(one, state, engine) for one in parts})
+    return _repaired({"": (design, state)}, engine)[""]
+
+
+def _repaired(items: Mapping[str, tuple[Candidates, ItemState]], engine: RepairEngine) -> dict[str, dict[str, Any]]:
+    parts = {item: design.fields(state.held) for item, (design, state) in items.items()}
+    repairs = iter(_repairs([(part, items[item][1]) for item in items for part in parts[item]], engine))
+    found = {}
+    for item, (design, state) in items.items():
+        fields = [(part, _after_checks(part, state, next(repairs))) for part in parts[item]]
+        alone = parts[item] == (design,)
+        found[item] = fields[0][1] if alone else _joined({delivered_node(part.problem): one for part, one in fields})
+    return found
 
 
 def _joined(fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -90,8 +106,8 @@ def _joined(fields: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _one_field(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
-    found = _repair(design, state, engine)
+def _after_checks(design: Candidates, state: ItemState, found: dict[str, Any]) -> dict[str, Any]:
+    """The document of a field whose repair is `found`: what checks state goes before it."""
     node = sole_delivered(design.problem, _bought(state))
     if Verdict(found["verdict"]) is Verdict.CHECKED or node is None:
         return found
@@ -155,13 +171,34 @@ def _decided(
     }
 
 
-def _repair(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[str, Any]:
+def _repairs(fields: Sequence[tuple[Candidates, ItemState]], engine: RepairEngine) -> list[dict[str, Any]]:
+    """The documents of the repairs of these fields, before any check decides."""
     from rrf_design.repairing import to_document
 
+    found: dict[int, dict[str, Any]] = {}
+    ready: dict[int, Prepared] = {}
+    for i, (design, state) in enumerate(fields):
+        try:
+            ready[i] = _prepared(design, state, engine)
+        except RRFError as error:
+            found[i] = _nothing(str(error))
+    try:
+        found |= zip(ready, map(to_document, engine.repair(list(ready.values()))), strict=True)
+    except RRFError:  # one of them can't be; the others can
+        for i, field in ready.items():
+            try:
+                found[i] = to_document(engine.repair([field])[0])
+            except RRFError as error:
+                found[i] = _nothing(str(error))
+    return [found[i] for i in range(len(fields))]
+
+
+def _prepared(design: Candidates, state: ItemState, engine: RepairEngine) -> Prepared:
+    """A field as it turned out, ready to be repaired."""
     asked = {*design.problem.node_by_id, *design.asks}
     answers = {name: value for name, value in state.values(Buys.ANSWER).items() if name in asked}
     if not answers:
-        return _nothing(_unanswered(state))
+        raise InputError(_unanswered(state))
     problem, selected = finished_problem(design, state)
     failed = state.failed
     silent = {
@@ -169,11 +206,7 @@ def _repair(design: Candidates, state: ItemState, engine: RepairEngine) -> dict[
         for name, entry in state.settled.items()
         if entry.buys is Buys.ANSWER and name in asked.intersection(failed) and not entry.again_of
     }
-    try:
-        found = engine.repair_one(problem, {**answers, **silent}, select=selected)
-    except RRFError as error:
-        return _nothing(str(error))
-    return to_document(found)
+    return engine.prepared(problem, {**answers, **silent}, select=selected)
 
 
 def _unanswered(state: ItemState) -> str:

@@ -246,10 +246,10 @@ class RepairEngine:
                 items[i] = finish(prepared[i], task, outcome, design, seconds=seconds, why=why)
         return tuple(items[i] for i in range(len(prepared)))
 
-    def repair_one(self, problem: Problem, responses: Any, *, select: Selection = None) -> Repair:
-        """`repair` for one field of many that come one by one."""
-        one = SharedDesign(problem, problem.design(select)).prepared(responses, digest=problem.digest)
-        return self.repair([one])[0]
+    @staticmethod
+    def prepared(problem: Problem, responses: Any, *, select: Selection = None) -> Prepared:
+        """A field with a problem of its own, ready to be repaired."""
+        return SharedDesign(problem, problem.design(select)).prepared(responses, digest=problem.digest)
 
 
 def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, DecoderOutcome]:
