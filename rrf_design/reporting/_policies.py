@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design.checker import audit_bound
 from rrf_design.reporting._charts import Series, line_chart
+from rrf_design.reporting.delivery import items_table
 from rrf_design.reporting.pages import (
     Card,
     Child,
@@ -84,16 +85,9 @@ def policy_run_page(source: PageSource) -> PageParts:
     told = [prose("They ran under: ", code(str(data["policy"])), ".")]
     if data["pilot_without_truth"]:
         told.append(prose(f"{_count(data['pilot_without_truth'])} rows of the pilot wait for the truth that it had."))
-    made = listing(
-        items,
-        Column("item", "id"),
-        Column("answer", lambda item: _cell(item["answer"])),
-        Column("raw", lambda item: _cell(item["raw"])),
-        Column("verdict", "verdict"),
-        figures("cost", lambda item: amount(item["cost"])),
-        Column("reason", "reason"),
-        caption="What became of each item",
-    )
+    keys = ("id", "answer", "raw", "verdict", "cost", "reason")
+    rows = [[_cell(item[key]) if key in ("answer", "raw") else item[key] for key in keys] for item in items]
+    made = items_table({"columns": ["item", *keys[1:]], "rows": rows})
     return PageParts(
         f"Delivered of {data['population']['table']}",
         [section("The items", *told, made)],

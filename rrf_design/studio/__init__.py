@@ -6,6 +6,7 @@
     index     the rows of one table, to be filtered, searched, sorted and paged
     items     one row: its input, who answered what, and the drawing
     pages     HTML of all of it, from the fragments that static pages are made of
+    views     what may be promised, what changed, what money buys, a proof made again
     labels    questions for people, their leases and their labels, in a file of their own
     live      a run while it goes on, read and never written
 

@@ -86,6 +86,9 @@ class ListView:
     sort: str = ""
     descending: bool = False
     page: int = 1
+    column: str = ""
+    holds: str = ""
+    """Only rows with this text in that column."""
 
     def filters(self) -> ListView:
         return replace(self, page=1)
@@ -93,6 +96,7 @@ class ListView:
     def query(self) -> dict[str, str]:
         """What of it is not as it is anyway, for an address."""
         found = {"q": self.search, "verdict": self.verdict, "only": self.only, "sort": self.sort}
+        found |= {"column": self.column, "holds": self.holds} if self.column and self.holds else {}
         found |= {"desc": "1" if self.descending else "", "page": str(self.page) if self.page > 1 else ""}
         return {name: text for name, text in found.items() if text}
 
@@ -107,6 +111,8 @@ class ListView:
             query.get("sort", ""),
             query.get("desc") == "1",
             max(1, number),
+            query.get("column", "") if query.get("holds") else "",
+            query.get("holds", "")[:200],
         )
 
 
@@ -273,9 +279,12 @@ class TableIndex:
             where.append("changed = 1")
         elif view.only == "waiting":
             where.append("rank is not null")
+        values: list[str] = []
+        if view.holds and view.column in self.columns:
+            where.append(f"instr(lower(c{self.columns.index(view.column)}), lower(?)) > 0")
+            values.append(whole(view.holds).replace("\0", ""))
         count = f"select verdict, count(*) from rows where {' and '.join(where)} group by verdict"
-        counts = Counter(dict(self._db.execute(count)))
-        values = []
+        counts = Counter(dict(self._db.execute(count, values)))
         if view.verdict:
             where.append("verdict = ?")
             values.append(view.verdict)
@@ -319,6 +328,16 @@ class TableIndex:
             names = [None if i is None else self._db.execute("select id from rows where n = ?", (i,)) for i in around]
             before, after = (None if rows is None else from_column(rows.fetchone()[0]) for rows in names)
         return at + 1, len(order), before, after
+
+    def said(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Id, verdict and values of every row that may be shown."""
+        names = self.delivered.fields or (self.delivered.ours.get("answer", ""),)
+        at = [f"c{self.columns.index(name)}" for name in names if name in self.columns]
+        query = f"select id, verdict, {', '.join(at) or 'null'} from rows where n not in (select n from masked)"
+        with self._lock:
+            found = self._db.execute(f"{query} order by n").fetchall()
+        for name, verdict, *values in found:
+            yield from_column(name), (verdict, ", ".join(from_column(text) for text in values if text))
 
     def row(self, name: str) -> tuple[int, Mapping[str, Any]] | None:
         """The place and the whole cells of the row of this id; None where there is none, or none

@@ -87,6 +87,8 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     recipe = library.recipe(path)
     if recipe is None:
         return Item(name, place, own, ours, note="No recipe lies beside this table, so its questions are not known.")
+    if path.suffix.lower() == ".json":  # a document has what was delivered, not what was handed in
+        own = {**library.handed_in(path.parent, recipe, name)} or own
     rows = [row for lines in library.answers(path.parent) for row in lines.of(name)]
     if not rows:
         return Item(name, place, own, ours, note="No recorded answers of this row lie beside the table.")

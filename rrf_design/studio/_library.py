@@ -99,7 +99,11 @@ class Library:
                     found.setdefault(entry.key, entry)
         with self._lock:
             self._found, self._looked = found, time.monotonic()
-        return sorted(found.values(), key=lambda entry: entry.at or _LONG_AGO, reverse=True)
+        return self.entries()
+
+    def entries(self) -> list[LibraryEntry]:
+        """What was found at the last look, the newest first."""
+        return sorted(self._found.values(), key=lambda entry: entry.at or _LONG_AGO, reverse=True)
 
     def entry(self, key: str) -> LibraryEntry:
         """What an address names; InputError where it is not there (any more)."""
@@ -309,6 +313,16 @@ class Library:
                     found.append(made)
         return found
 
+    def handed_in(self, folder: Path, recipe: Recipe, name: str) -> Mapping[str, Any]:
+        """The row of the recipe's own table that has this id; nothing where it is not there."""
+        column = recipe.data.id
+        if recipe.data.table is None or column is None or not (path := folder / recipe.data.table).is_file():
+            return {}
+        seen = path.stat()
+        key = ("own", path, None, seen.st_mtime_ns, seen.st_size, column)
+        lines = self._once(key, lambda: _AnswerLines(path, column=column))
+        return next(iter(lines.of(name)), {})
+
     def source(self, entry: LibraryEntry) -> PageSource:
         """A document, or a run as its journal has it now, for its page."""
         if entry.kind != "run":
@@ -341,16 +355,16 @@ def _loaded(path: Path) -> Problem | None:
 
 
 class _AnswerLines:
-    """Recorded answers of a file: where those of each item stand."""
+    """The rows of a file by the item they are about: recorded answers, or the table itself."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self._table = path, open_table(path)
+    def __init__(self, path: Path, *, column: str = "id") -> None:
+        self.path, self._table, self._column = path, open_table(path), column
         self._lock = threading.Lock()
 
     @cached_property
     def _places(self) -> dict[str, list[tuple[int, int]]]:
         found: dict[str, list[tuple[int, int]]] = {}
-        if self.path.suffix.lower() == ".jsonl":
+        if self.path.suffix.lower() == ".jsonl" and self._column == "id":
             place = 0
             with self.path.open("rb") as stream:
                 for number, line in enumerate(stream, start=1):
@@ -359,7 +373,7 @@ class _AnswerLines:
                     place += len(line)
             return found
         for number, cells, place in self._table.rows(RowFaults(self._table.name)):
-            found.setdefault(str(cells.get("id")), []).append((number, place))
+            found.setdefault(str(cells.get(self._column)), []).append((number, place))
         return found
 
     def of(self, item: str) -> list[dict[str, Any]]:

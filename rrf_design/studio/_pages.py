@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -44,10 +45,12 @@ LONGEST = 4000
 """Characters of a cell or an answer that are open; what is behind them unfolds."""
 CLOSED = ("rrf-delivery", "rrf-item-table", "rrf-policy-run", "rrf-run", "rrf-repair", "rrf-repair-batch", "rrf-audit")
 """Documents with rows in them: closed while a row waits for a blind look."""
+PROVEN = ("rrf-certificate", "rrf-policy", "rrf-audit", "rrf-delivered")
+"""Documents that carry a proof."""
 KINDS = {"table": "Delivered table", "run": "Run", "labels": "Review", "document": "Document"}
 
 
-def _address(view: str, **query: str) -> str:
+def address(view: str, **query: str) -> str:
     """A link to a view; ids and keys go into its query."""
     found = {name.rstrip("_"): text for name, text in query.items() if text}
     return f"/{view}?{urlencode(found, errors='replace')}" if found else f"/{view}"
@@ -56,6 +59,7 @@ def _address(view: str, **query: str) -> str:
 def frame(title: str, main: Markup, *, here: str = "", waiting: int = 0, scripts: Sequence[str] = ()) -> str:
     """A page of the studio: its head, the way to the other views, and what it shows."""
     places = [("", "Home"), ("review", f"Review ({waiting:,})" if waiting else "Review")]
+    places += [("promise", "Promise"), ("compare", "Compare")]
     links = [
         tag("a", words, href=f"/{place}", aria_current="page" if place == here else None) for place, words in places
     ]
@@ -91,7 +95,7 @@ def home(entries: Sequence[LibraryEntry], places: Sequence[str]) -> Markup:
 
 
 def _entry(entry: LibraryEntry) -> Markup:
-    link = _link_of(entry)
+    link = link_of(entry)
     facts = [KINDS[entry.kind]]
     if entry.cost is not None:
         facts.append(f"cost {amount(round(entry.cost, 6) + 0.0)}")
@@ -109,12 +113,12 @@ def _entry(entry: LibraryEntry) -> Markup:
     )
 
 
-def _link_of(entry: LibraryEntry) -> str:
+def link_of(entry: LibraryEntry) -> str:
     """Where something is shown."""
     view = {"table": "items", "labels": "review"}.get(entry.kind, "document")
     if entry.run and entry.next == "Watch it":
         view = "live"
-    return _address(view, of=entry.key)
+    return address(view, of=entry.key)
 
 
 def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
@@ -135,7 +139,7 @@ def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
         tag("header", tag("h1", entry.title), _subtitle(entry, entry.key) if entry.key != entry.title else None),
         callout(prose(table_sentence(index.verdicts))) if not masked else hidden,
         verdict_bar(verdicts),
-        _filters(entry, view, counts),
+        _filters(entry, index, view, counts),
         tag("p", f"{total:,} of {index.count:,} rows{unread}", class_="count", role="status"),
         shown,
         _paging(entry, view, pages),
@@ -144,18 +148,19 @@ def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
     )
 
 
-def _document_link(entry: LibraryEntry) -> Markup | None:
-    if entry.format != "rrf-delivery":
-        return None
-    return prose(tag("a", "The whole document as a page", href=_address("document", of=entry.key)))
+def _document_link(entry: LibraryEntry) -> Markup:
+    links: list[Child] = [tag("a", "What may be promised of it", href=address("promise", of=entry.key))]
+    if entry.format == "rrf-delivery":
+        links += [" · ", tag("a", "The whole document as a page", href=address("document", of=entry.key))]
+    return prose(links)
 
 
-def _filters(entry: LibraryEntry, view: ListView, counts: Mapping[str, int]) -> Markup:
+def _filters(entry: LibraryEntry, index: TableIndex, view: ListView, counts: Mapping[str, int]) -> Markup:
     """Search and filters, as a form that works by itself."""
 
     def choice(name: str, words: str, here: bool, **changed: str) -> Markup:
-        query = {**ListView(view.search, view.verdict, view.only, view.sort, view.descending).query(), **changed}
-        return tag("a", words, href=_address("items", of=entry.key, **query), aria_current="true" if here else None)
+        query = {**view.filters().query(), **changed}
+        return tag("a", words, href=address("items", of=entry.key, **query), aria_current="true" if here else None)
 
     total = sum(counts.values())
     links = [choice("verdict", f"all {total:,}", not view.verdict, verdict="")]
@@ -164,11 +169,15 @@ def _filters(entry: LibraryEntry, view: ListView, counts: Mapping[str, int]) -> 
             words = f"{verdict.value} {counts[verdict.value]:,}"
             links.append(choice("verdict", words, view.verdict == verdict.value, verdict=verdict.value))
     onlys = [("", "every row"), ("waiting", "waits for a look"), ("changed", "was corrected")]
-    kept = {"of": entry.key, **{k: v for k, v in view.filters().query().items() if k not in ("q", "page")}}
+    asked = ("q", "page", "column", "holds")
+    kept = {"of": entry.key, **{k: v for k, v in view.filters().query().items() if k not in asked}}
+    columns = [tag("option", name, value=name, selected=name == view.column) for name in index.columns]
     form = tag(
         "form",
         [tag("input", type="hidden", name=name, value=text) for name, text in kept.items()],
         tag("label", "Search ", tag("input", type="search", name="q", value=view.search, autocomplete="off")),
+        tag("label", "and in ", tag("select", columns, name="column")),
+        tag("label", "the text ", tag("input", type="text", name="holds", value=view.holds, autocomplete="off")),
         tag("button", "Find", type="submit"),
         method="get",
         action="/items",
@@ -202,7 +211,7 @@ def _table(entry: LibraryEntry, index: TableIndex, view: ListView, rows: Sequenc
     body = []
     verdict = index.delivered.ours["verdict"]
     for row in rows:
-        link = tag("a", row["id"] or "(no id)", href=_item_link(entry.key, row["id"], view), class_="opens")
+        link = tag("a", row["id"] or "(no id)", href=item_link(entry.key, row["id"], view), class_="opens")
         cells: list[Markup] = [] if first else [tag("td", link)]
         for name in shown:
             text = row["cells"][name]
@@ -217,8 +226,8 @@ def _table(entry: LibraryEntry, index: TableIndex, view: ListView, rows: Sequenc
 def _head(entry: LibraryEntry, view: ListView, name: str) -> Markup:
     here = view.sort == name
     down = here and not view.descending
-    query = ListView(view.search, view.verdict, view.only, name, down).query()
-    link = tag("a", name, href=_address("items", of=entry.key, **query))
+    query = replace(view.filters(), sort=name, descending=down).query()
+    link = tag("a", name, href=address("items", of=entry.key, **query))
     order = ("descending" if view.descending else "ascending") if here else None
     return tag("th", link, scope="col", aria_sort=order)
 
@@ -231,7 +240,7 @@ def _paging(entry: LibraryEntry, view: ListView, pages: int) -> Markup | None:
         if not 1 <= number <= pages:
             return tag("span", words, class_="soft")
         query = {**view.filters().query(), "page": str(number)}
-        return tag("a", words, href=_address("items", of=entry.key, **query), rel=rel)
+        return tag("a", words, href=address("items", of=entry.key, **query), rel=rel)
 
     at = tag("span", f"page {min(view.page, pages):,} of {pages:,}")
     return tag(
@@ -240,9 +249,9 @@ def _paging(entry: LibraryEntry, view: ListView, pages: int) -> Markup | None:
     )  # fmt: skip
 
 
-def _item_link(key: str, name: str, view: ListView) -> str:
+def item_link(key: str, name: str, view: ListView) -> str:
     """The address of one row, which remembers the list it stands in."""
-    return _address("item", of=key, id=name, **view.query())
+    return address("item", of=key, id=name, **view.query())
 
 
 def item(entry: LibraryEntry, index: TableIndex, view: ListView, found: Item) -> Markup:
@@ -253,12 +262,12 @@ def item(entry: LibraryEntry, index: TableIndex, view: ListView, found: Item) ->
     def step(words: str, name: str | None, rel: str) -> Markup:
         if name is None:
             return tag("span", words, class_="soft")
-        return tag("a", words, href=_address("item", of=entry.key, id=name, **where), rel=rel)
+        return tag("a", words, href=address("item", of=entry.key, id=name, **where), rel=rel)
 
     back_to = {**where, "page": str(max(1, -(-at // PAGE)))} if at else where
     ways = tag(
         "nav",
-        tag("a", "All rows", href=_address("items", of=entry.key, **back_to), rel="up"),
+        tag("a", "All rows", href=address("items", of=entry.key, **back_to), rel="up"),
         step("Previous (k)", before, "prev"),
         tag("span", f"{at:,} of {total:,}") if at else None,
         step("Next (j)", after, "next"),
@@ -390,7 +399,7 @@ def live(entry: LibraryEntry) -> Markup:
         tag("div", bar, tag("ul", class_="legend"), class_="bar-by-verdict"),
         tag("div", figures, class_="cards"),
         prose("Verdicts are those of the answers there are so far; what is bought later may change them."),
-        prose(tag("a", "Everything about the run, as it stands", href=_address("document", of=entry.key))),
+        prose(tag("a", "Everything about the run, as it stands", href=address("document", of=entry.key))),
         tag("noscript", prose("This page needs JavaScript; rrf-design show says the same.")),
         data_live=entry.key,
     )
@@ -402,7 +411,7 @@ def review(library: Library, key: str) -> Markup:
     if not key and len(stores) == 1:
         (key,) = stores
     if key not in stores:
-        links = [tag("li", tag("a", name, href=_address("review", of=name))) for name in stores]
+        links = [tag("li", tag("a", name, href=address("review", of=name))) for name in stores]
         words = "Which of these?" if stores else "Nobody is asked anything here."
         how = [
             prose("A verb asks people when it is given a store of labels, and goes on when it is repeated:"),
@@ -411,7 +420,7 @@ def review(library: Library, key: str) -> Markup:
         return tag("main", tag("h1", "Review"), prose(words), tag("ul", links) if links else how)
     store = stores[key]
     files = [
-        tag("a", f"{queue}, as {form}", href=_address("review/file", of=key, queue=queue, form=form))
+        tag("a", f"{queue}, as {form}", href=address("review/file", of=key, queue=queue, form=form))
         for queue in store.queues()
         for form in ("csv", "jsonl")
     ]
@@ -458,18 +467,24 @@ def review(library: Library, key: str) -> Markup:
 
 def document(library: Library, entry: LibraryEntry) -> tuple[str, Markup]:
     """A document's own page, within the studio."""
-    if _closed(library, entry):
-        return entry.title, _waits(entry)
+    if closed(library, entry):
+        return entry.title, waits(entry)
     parts = fragments(library.source(entry))
+    named = {"rrf-frontier": ("steps", "Go through it step by step")}
+    named |= dict.fromkeys(PROVEN, ("proof", "Verify it now"))
+    if entry.format in named:
+        view, words = named[entry.format]
+        link = tag("a", words, href=address(view, of=entry.key), class_="button", role="button")
+        parts = replace(parts, lead=join(parts.lead, prose(link)))
     return parts.title, parts.body()
 
 
-def _closed(library: Library, entry: LibraryEntry) -> bool:
+def closed(library: Library, entry: LibraryEntry) -> bool:
     """Whether a document may not be seen now: it shows answers, and rows wait for a blind look."""
     return (entry.format in CLOSED or entry.kind == "run") and bool(library.blind())
 
 
-def _waits(entry: LibraryEntry) -> Markup:
+def waits(entry: LibraryEntry) -> Markup:
     """In place of what would show answers."""
     words = "Rows wait for a blind look: this page shows answers, and opens when they are labelled."
     return tag("main", tag("h1", entry.title), callout(prose(words)), prose(tag("a", "Review", href="/review")))
@@ -510,7 +525,7 @@ def export(library: Library, folder: str | os.PathLike[str]) -> list[Path]:
     for number, entry in enumerate(library.look(), start=1):
         name = f"{number:03d}-{''.join(c if c.isalnum() else '-' for c in Path(entry.key).name)[:60]}.html"
         shown: Child = entry.title
-        if entry.kind != "labels" and not entry.trouble and not _closed(library, entry):
+        if entry.kind != "labels" and not entry.trouble and not closed(library, entry):
             try:
                 write_text(out / name, _static(library, entry))
             except RRFError as error:

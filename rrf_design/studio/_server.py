@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from rrf_design.errors import InputError, MissingDependency, RetryLater, RRFError
 from rrf_design.studio import _pages as pages
+from rrf_design.studio import _views as views
 from rrf_design.studio._index import ListView
 from rrf_design.studio._items import asked, open_item
 from rrf_design.studio._library import Library, LibraryEntry
@@ -237,6 +238,22 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         told = events(watched, request.is_disconnected, in_thread=run_in_threadpool)
         return StreamingResponse(told, media_type="text/event-stream")
 
+    def proof(request: Request) -> tuple[str, Any]:
+        entry = library.entry(request.query_params.get("of", ""))
+        return f"Proof of {entry.title}", views.proof(entry)
+
+    def steps(request: Request) -> tuple[str, Any]:
+        entry = library.entry(request.query_params.get("of", ""))
+        return entry.title, views.steps(library, entry)
+
+    def promise(request: Request) -> tuple[str, Any]:
+        query = request.query_params
+        return "What may be promised", views.promise(library, query.get("of", ""), asked=query.get("forecast") == "1")
+
+    def compare(request: Request) -> tuple[str, Any]:
+        query = request.query_params
+        return "What changed", views.compare(library, query.get("a", ""), query.get("b", ""))
+
     def review(request: Request) -> tuple[str, Any]:
         return "Review", pages.review(library, request.query_params.get("of", ""))
 
@@ -280,6 +297,10 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         Route("/live", show(live, scripts=("live.js",))),
         Route("/progress", progress),
         Route("/events", follow),
+        Route("/proof", show(proof)),
+        Route("/steps", show(steps)),
+        Route("/promise", show(promise, here="promise")),
+        Route("/compare", show(compare, here="compare")),
         Route("/review", show(review, here="review", scripts=("review.js",))),
         Route("/review/file", labels),
         Route("/act/{what}", act, methods=["POST"]),

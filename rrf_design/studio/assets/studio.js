@@ -11,6 +11,14 @@
     if (link) { event.preventDefault(); link.click(); }
   });
 
+  // A slider shows one point of several; without it all of them stand below each other.
+  const slider = one("input.points"), points = Array.from(document.querySelectorAll(".point"));
+  if (slider) {
+    const show = () => points.forEach((point) => { point.hidden = point.dataset.point !== slider.value; });
+    slider.addEventListener("input", show);
+    show();
+  }
+
   // Whether the studio answers; it is said, and looked at again, until it does.
   const banner = one(".offline");
   let away = false;

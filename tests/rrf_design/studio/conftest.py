@@ -76,6 +76,18 @@ def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def whole(repaired: Path, small_field: Callable[..., rrf.Problem]) -> Path:
+    """The same folder with what a design promises, and what money buys."""
+    from rrf_design.documents import sealed, write_text
+
+    problem = small_field("small field")
+    rrf.certify(problem, rrf.plan(problem, budget=3.0).selected).save(repaired / "certificate.json")
+    found = sealed("rrf-frontier", rrf.frontier(problem).to_json())
+    write_text(repaired / "frontier.json", json.dumps(found))
+    return repaired
+
+
 class Client:
     """A browser that knows the token and says where it comes from."""
 

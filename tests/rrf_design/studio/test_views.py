@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+import rrf_design as rrf
 from rrf_design.studio._index import Delivered, ListView, TableIndex
+from rrf_design.tables import write_output
 
-from .conftest import HOSTILE
+from .conftest import HOSTILE, made
 
 Open = Callable[..., Any]
 
@@ -128,3 +130,37 @@ def test_an_index_hides_rows_by_any_name_they_could_have(repaired: Path) -> None
     assert index.row("inv/3") is None
     index.hide(())
     assert index.found(ListView())[0] == 59
+
+
+def test_two_tables_are_compared_row_by_row(open_studio: Open, tmp_path: Path) -> None:
+    first = made(tmp_path / "one", ["a", "b", "c"], {"b": {"sum": "1", "again": "2", "cents": "300"}})
+    second = made(tmp_path / "two", ["a", "b", "c"], {"c": {"sum": "7"}})
+    for folder in (first, second):
+        write_output(folder / "out.csv", rrf.repair(rrf.dataset(folder / "r.toml"), folder / "answers.jsonl"))
+    studio = open_studio(tmp_path)
+    text = studio.get("/compare", a="one/out.csv", b="two/out.csv").text
+    assert "1 of 3 rows that both have changed: 1 values, 1 verdicts." in text
+    assert "/item?of=two%2Fout.csv&amp;id=b" in text
+    assert ">contradicted</td>" in text
+    assert "Two delivered tables" in studio.get("/compare").text
+    assert studio.get("/compare", a="one/out.csv", b="nowhere").status_code == 404
+
+
+def test_rows_are_filtered_by_a_column(studio: Any) -> None:
+    assert "1 of 59 rows" in studio.get("/items", of="out.csv", column="no", holds="v/33").text
+    assert "59 of 59 rows" in studio.get("/items", of="out.csv", column="nowhere", holds="v/33").text
+    page = studio.get("/items", of="out.json", column="wrong", holds="sum").text
+    assert "of 60 rows" in page
+    assert "60 of 60 rows" not in page
+
+
+def test_what_more_labels_would_say_of_an_untested_table(studio: Any) -> None:
+    text = studio.get("/promise", of="out.csv").text
+    assert "What 56 more labels would say" in text
+    assert "Nobody has tested the 56 consistent rows" in text
+    assert "out.csv" in studio.get("/promise").text
+
+
+def test_a_document_without_a_proof_is_not_proven(studio: Any) -> None:
+    assert studio.get("/proof", of="out.json").status_code == 404
+    assert studio.get("/steps", of="out.json").status_code == 404
