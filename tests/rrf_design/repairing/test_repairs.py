@@ -172,7 +172,9 @@ def test_one_by_one_with_shared_designs_is_the_same_repair(shape, k, nodes, equa
     problem = equality(shape, k=k, epsilon=0.01)
     engine = RepairEngine()
     for field in random_fields(np.random.default_rng(3), 20, nodes=nodes):
-        assert without_time(engine.repair([engine.prepared(problem, field)])[0]) == without_time(rrf.repair(problem, field))
+        assert without_time(engine.repair([engine.prepared(problem, field)])[0]) == without_time(
+            rrf.repair(problem, field)
+        )
     assert 0 < len(engine._decodings) < 20
 
 
