@@ -97,9 +97,10 @@ class PreparedDesign:
 
     @cached_property
     def gamma(self) -> float:
-        """γ_k, with the paper's rule for zero."""
-        value = float(self.problem.margin().value)
-        return 0.0 if value < 1e-10 else value
+        """γ_k to nine decimals, which is also the paper's rule for zero: designs with one margin
+        differ in its last digits by rounding, and ranks would tell them apart.
+        """
+        return round(float(self.problem.margin().value), 9)
 
     @cached_property
     def decoder(self) -> SupportDecoder:
