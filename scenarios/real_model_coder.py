@@ -22,6 +22,6 @@ SCENARIO = replace(
     lie beside this page, and a run without the weights uses them.
 
     {EMBEDDED.about}""",
-    full={**EMBEDDED.full, "model": WEIGHTS},
-    quick={**EMBEDDED.quick, "mathematics": 4, "code": 2, "ours": 2},
+    full={**EMBEDDED.full, "model": WEIGHTS, "printed": 0},
+    quick={**EMBEDDED.quick, "mathematics": 4, "code": 2, "ours": 2, "printed": 0},
 )

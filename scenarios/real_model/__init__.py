@@ -19,7 +19,7 @@ PAPER_MODELS = ("Qwen2.5-0.5B-Instruct", "Phi-3-mini-4k-instruct")
 
 
 def parts(context: Context) -> list[Part]:
-    counts = {"ours": context["ours"], "code": context["code"], "mathematics": context["mathematics"]}
+    counts = {task: context[task] for task in ("ours", "code", "mathematics", "printed")}
     return [{"task": task, "index": index} for task, count in counts.items() for index in range(count)]
 
 
@@ -179,7 +179,8 @@ def _notes(documents: Sequence[Any], rows: Sequence[Any], model: str, log: Any, 
         _how_asked(log, again),
         (
             "Items called ours (sums and products of small numbers in four wordings) are not in the paper; they are"
-            " there because a small model answers too few of the paper's."
+            " there because a small model answers too few of the paper's. Items called printed are the 36 expressions"
+            " that the paper prints, with their scales and shifts as printed; the others are drawn like them."
         ),
         (
             "The wording of the paper's prompts and its code specifications are not published; ours follow its"

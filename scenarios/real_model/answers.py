@@ -50,7 +50,7 @@ class Query:
 def task(item: Item) -> str:
     if isinstance(item, programs.AskedProgram):
         return "code"
-    return "ours" if item.ours else "mathematics"
+    return "ours" if item.ours else "mathematics" if item.printed is None else "printed"
 
 
 def family(item: Item) -> str:
@@ -67,7 +67,8 @@ def node_requests(item: Item) -> tuple[Request, ...]:
 def sample_requests(item: Item, *, seed: int = 0) -> tuple[Request, ...]:
     """Four stochastic samples of the original prompt; every item has seeds of its own."""
     first = node_requests(item)[0]
-    start = seed * SEEDS + {"mathematics": 0, "code": 100_000, "ours": 200_000}[task(item)] + item.index * SAMPLES
+    first_of = {"mathematics": 0, "code": 100_000, "ours": 200_000, "printed": 300_000}[task(item)]
+    start = seed * SEEDS + first_of + item.index * SAMPLES
     return tuple(replace(first, temperature=0.7, top_p=0.9, seed=start + number) for number in range(SAMPLES))
 
 

@@ -6,8 +6,10 @@ printed catalogue has three-digit sums and two-digit products. The operand range
 the catalogue, because the published results belong to it. The paper's wording of the prompts is not
 published; the system instruction is, and is used as it stands.
 
-`ours` are easier items for models that answer none of the paper's: sums below twenty and products
-of digits, in four wordings with one answer. They are labelled as ours wherever they appear.
+`printed_items` are the 36 of its 128 expressions that the paper prints, with their own scales and
+shifts. `ours` are easier items for models that answer none of the paper's: sums below twenty and
+products of digits, in four wordings with one answer. They are labelled as ours wherever they
+appear.
 """
 
 from __future__ import annotations
@@ -43,9 +45,13 @@ class AskedExpression:
     scale: int
     shift: int
     ours: bool = False
+    printed: int | None = None
+    """Its number in the paper, where it is printed there."""
 
     @property
     def id(self) -> str:
+        if self.printed is not None:
+            return f"printed-{self.printed:03d}"
         return f"{'ours' if self.ours else 'math'}-{self.index:03d}"
 
 
@@ -118,6 +124,57 @@ def _small_product(rng: Rng) -> tuple[str, int]:
 
 
 OUR_FAMILIES: dict[str, Callable[[Rng], tuple[str, int]]] = {"small_sum": _small_sum, "small_product": _small_product}
+
+
+PRINTED = """
+0 large_add 3 -23 1679 909 + 770
+1 large_subtract 5 -37 2139 9897 - 7758
+2 multiply 2 -23 3304 59 * 56
+3 affine_product 2 47 1100 (80 + 90) * 7 - 90
+4 nested_difference 5 31 1554 17 * (91 - 4) + 75
+5 exact_quotient 5 47 142 (32 + 678) / 5
+6 squares 5 19 1126 (27 * 27) + (24 * 24) - 179
+7 mixed_products 4 31 -490 7 * 27 - 39 * 19 + 62
+8 large_add 4 19 1862 928 + 934
+9 large_subtract 3 47 2694 3746 - 1052
+10 multiply 3 -23 781 11 * 71
+11 affine_product 2 -37 1173 (97 + 79) * 7 - 59
+58 multiply 3 47 7505 79 * 95
+59 affine_product 3 -37 298 (21 + 42) * 7 - 143
+60 nested_difference 2 -23 238 13 * (92 - 82) + 108
+61 exact_quotient 5 47 353 (13 + 1752) / 5
+62 squares 4 47 711 (19 * 19) + (23 * 23) - 179
+63 mixed_products 2 -37 778 30 * 29 - 18 * 10 + 88
+64 large_add 3 19 1076 878 + 198
+65 large_subtract 2 -37 531 1090 - 559
+66 multiply 2 -37 3060 45 * 68
+67 affine_product 4 -37 1022 (74 + 92) * 7 - 140
+68 nested_difference 3 19 352 3 * (93 - 20) + 133
+69 exact_quotient 5 31 258 (61 + 1487) / 6
+116 nested_difference 2 19 623 5 * (98 - 5) + 158
+117 exact_quotient 3 19 468 (92 + 2248) / 5
+118 squares 3 19 673 (24 * 24) + (13 * 13) - 72
+119 mixed_products 5 31 -206 28 * 21 - 31 * 29 + 105
+120 large_add 4 19 1413 795 + 618
+121 large_subtract 5 -23 161 2735 - 2574
+122 multiply 5 31 6480 90 * 72
+123 affine_product 5 19 588 (84 + 22) * 7 - 154
+124 nested_difference 5 -37 450 11 * (42 - 11) + 109
+125 exact_quotient 2 31 287 (93 + 1629) / 6
+126 squares 2 -37 235 (19 * 19) + (7 * 7) - 175
+127 mixed_products 4 -37 104 34 * 6 - 12 * 13 + 56
+"""
+"""The items that the paper prints: index, family, scale, shift, answer, expression."""
+
+
+def printed_items(count: int = 36) -> tuple[AskedExpression, ...]:
+    """The items that the paper prints, as they stand there, whatever a seed draws."""
+    found = []
+    for index, line in enumerate(PRINTED.strip().splitlines()[:count]):
+        number, family, scale, shift, answer, text = line.split(maxsplit=5)
+        constants = int(answer), int(scale), int(shift)
+        found.append(AskedExpression(index, family, text, *constants, printed=int(number)))
+    return tuple(found)
 
 
 def items(count: int = 128, *, seed: int = 0) -> tuple[AskedExpression, ...]:

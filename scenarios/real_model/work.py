@@ -35,6 +35,8 @@ NOT_ASKED = RETRYABLE | {Outcome.FAILED}
 def item_of(task: str, index: int, *, seed: int) -> answers.Item:
     if task == "code":
         return programs.items(index + 1, seed=seed)[index]
+    if task == "printed":
+        return arithmetic.printed_items()[index]
     make = arithmetic.our_items if task == "ours" else arithmetic.items
     return make(index + 1, seed=seed)[index]
 
