@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 SLACKS = (1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1)  # by how much a float bound is lowered, in turn, until its proof holds
 SEMIDEFINITE_ORDER = 300  # coordinates up to which `auto` tries the dual; the proof itself takes more
 SECOND_OPINION = (
-    "mixed-integer: a second opinion by a general solver, never chosen by auto; "
+    "mixed-integer: a second opinion from general solvers, never chosen by auto; "
     "wherever both were measured, the search proved as much or more in a fraction of the time"
 )
 LEAST = 1e-100  # smaller lower bounds are reported as zero: nothing that is derived from them is a finite number
@@ -104,7 +104,8 @@ def climb(
         raise InputError(str(error)) from None
     notes = [f"search: {found.method}, {found.status}"]
     if rung in PROOFS:
-        best = _relaxation(record, 2 * k, rung, time_limit, front_end, notes)
+        asked = {"upper": found.upper, "n_jobs": n_jobs, "front_end": front_end}
+        best = _relaxation(record, 2 * k, rung, time_limit, notes, **asked)
     else:
         lower, reached = _searched(found, rung, time_limit)
         best = (lower, reached, {"kind": "enumeration"})
@@ -118,7 +119,7 @@ def climb(
                 if other is Rung.SEMIDEFINITE and record.columns > SEMIDEFINITE_ORDER:
                     continue
                 spare = None if time_limit is None else max(1.0, time_limit)
-                tried = _relaxation(record, 2 * k, other, spare, front_end, notes)
+                tried = _relaxation(record, 2 * k, other, spare, notes)
                 best = max(best, tried, key=lambda item: item[0])
     if best[0] == 0.0:
         best = (0.0, "none", {"kind": "none"})
@@ -144,10 +145,12 @@ def _confirmed(record: OperatorRecord, size: int, lower: float, time_limit: floa
 
 
 def _relaxation(
-    record: OperatorRecord, size: int, rung: Rung, time_limit: float | None, front_end: str, notes: list[str]
+    record: OperatorRecord, size: int, rung: Rung, time_limit: float | None, notes: list[str], **asked: Any
 ) -> tuple[float, str, dict[str, Any]]:
-    """The relaxation's value, lowered until the verifier's proof accepts it."""
-    from solvers import bounds
+    """The relaxation's value, lowered until the verifier's proof accepts it; `asked` is what the
+    mixed-integer programs want to know.
+    """
+    from solvers import ball_programs, bounds
 
     groups = record.node_sizes.tolist()
     if not record.calm:
@@ -160,8 +163,8 @@ def _relaxation(
             found = bounds.semidefinite(record.matrix, groups, size=size, time_limit=time_limit)
         else:
             seconds = 30.0 if time_limit is None else time_limit
-            found = bounds.mixed_integer(record.matrix, groups, size=size, time_limit=seconds, front_end=front_end)
-            notes.append(SECOND_OPINION)
+            found = ball_programs.mixed_integer(record.matrix, groups, size=size, time_limit=seconds, **asked)
+            notes += [SECOND_OPINION, f"{found.method}: {found.told}"]
     except ValueError as error:
         raise InputError(f"rung {rung}: {error}; ask for another rung") from None
     notes.append(f"{found.method}: floating point suggests {found.estimate!r}")

@@ -418,8 +418,9 @@ def test_a_rung_that_does_not_fit_is_an_input_error() -> None:
     record = make_record(np.eye(700))
     with pytest.raises(InputError, match="rung semidefinite: 700 coordinates"):
         climb(record, 1, rung=Rung.SEMIDEFINITE, time_limit=1.0, n_jobs=None)
-    with pytest.raises(InputError, match="rung mixed-integer: 700"):
-        climb(record, 1, rung=Rung.MIXED_INTEGER, time_limit=1.0, n_jobs=None)
+    crowd = np.random.default_rng(0).standard_normal((70, 60))
+    with pytest.raises(InputError, match="rung mixed-integer: the largest ball, of radius 3, has 60 coordinates"):
+        climb(make_record(crowd), 2, rung=Rung.MIXED_INTEGER, time_limit=1.0, n_jobs=None)
 
 
 def test_listed_supports() -> None:
