@@ -129,6 +129,11 @@ def norm_ratio_above(block: NDArray[np.float64], vector: NDArray[np.float64]) ->
     error = unit * float(np.linalg.norm(np.abs(block) @ np.abs(vector)))
     if image > LEAST and error <= 1e-12 * image:
         return float((image + error) * (1.0 + unit) / float(np.linalg.norm(vector)) * (1.0 + unit))
+    unit = (columns + 16) * 2.0**-52  # the same for many rows: their sum is rounded once
+    error *= unit / ((rows + columns + 8) * 2.0**-52) * (1.0 + rows * 2.0**-52)
+    image = math.sqrt(math.fsum(np.square(block @ vector)))
+    if image > LEAST and error <= 1e-12 * image:
+        return float((image + error) * (1.0 + unit) / float(np.linalg.norm(vector)) * (1.0 + unit))
     return _norm_ratio_in_balls(block, vector)
 
 

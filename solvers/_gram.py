@@ -264,16 +264,12 @@ class Field:
     @cached_property
     def components(self) -> tuple[NDArray[np.int64], ...]:
         """Node lists of the connected components, by smallest node."""
-        if self.full:
-            return (np.arange(self.n),)
-        from solvers.kernels.assemble import component_labels
+        return (np.arange(self.n),) if self.full else _components(self.graph)
 
-        labels = component_labels(*_arrays(self.graph)[:2])
-        if not labels.any():
-            return (np.arange(self.n),)
-        by_label = np.argsort(labels, kind="stable")
-        cuts = np.flatnonzero(np.diff(labels[by_label])) + 1
-        return tuple(np.split(by_label, cuts))
+    def components_without(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Those of the field without some nodes, in the names of the field."""
+        left = np.delete(np.arange(self.n), nodes)
+        return tuple(left[own] for own in _components(self.graph[left][:, left].tocsr()))
 
     def shrink(self, size: int) -> float:
         """1 − c·q for supports of `size` nodes: what the diagonal is multiplied by before a
@@ -307,6 +303,18 @@ class Field:
         result = np.zeros(len(self.groups.order))
         result[self.groups.order[self.columns_of(support)]] = vector
         return result
+
+
+def _components(graph: sparse.csr_array) -> tuple[NDArray[np.int64], ...]:
+    """Node lists of the connected components of a graph, by smallest node."""
+    from solvers.kernels.assemble import component_labels
+
+    labels = component_labels(*_arrays(graph)[:2])
+    if not labels.any():
+        return (np.arange(len(labels)),)
+    by_label = np.argsort(labels, kind="stable")
+    cuts = np.flatnonzero(np.diff(labels[by_label])) + 1
+    return tuple(np.split(by_label, cuts))
 
 
 def within(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

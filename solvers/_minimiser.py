@@ -37,6 +37,7 @@ from solvers.tasks import stopping_at
 
 RESTARTS, KICKS = 8, 24  # of the iterated local search for large supports: some tenths of a second
 START_SHARE = 0.05  # of a time limit that it may take
+AROUND = 4_000_000  # entries of G that a look from many starts may touch for each of its steps
 ALWAYS = 20_000  # nodes up to which the bounds that need no search are given however late it is: hundredths of a second
 
 
@@ -298,7 +299,8 @@ class Minimiser(ExactSearch):
         owner = np.repeat(np.arange(field.n), field.dims)
         scores = star_scores(*edges, owner, field.dims, field.diagonal, self.search.size - 1)
         few = (16 if field.scalar else 6) * 4 ** max(self.search.size - 4, 0)  # a scan grows faster than that
-        count = min(max(few, field.n // 50), 1000)
+        around = int(np.diff(field.graph.indptr).max(initial=0)) * self.search.size  # entries that a hub has looked at
+        count = min(max(few, field.n // 50), 1000, max(AROUND // max(around, 1), 8))
         starts = np.argpartition(scores, count - 1)[:count] if count < field.n else np.arange(field.n)
         _, found = local_search(*edges, field.offsets, owner, field.diagonal, starts, self.search.size, 8)
         weakest = int(np.argmin(field.diagonal))

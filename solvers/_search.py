@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers._gram import Field, within
+from solvers._hubs import HubSearch, hubs_of
 from solvers.result import ULP_ROOM, LowerFrom
 from solvers.tasks import Stop, processes, run_tasks, stopping_at
 
@@ -232,13 +233,19 @@ def delivered_parts(field: Field, size: int, wanted: NDArray[np.float64]) -> lis
     return parts
 
 
-def parts_of(field: Field, size: int) -> list[Part]:
+def parts_of(field: Field, size: int, *, without: NDArray[np.int64] | None = None) -> list[Part]:
     """Dense components one by one, everything else together.
 
-    In an extreme field the diagonal is made negative: then no kernel takes any support for
-    harmless, and each is reported.
+    `without` some nodes, only components of at least `size` others are left: what is smaller there
+    grows through one of them. In an extreme field the diagonal is made negative: then no kernel
+    takes any support for harmless, and each is reported.
     """
     shrink = -1.0 if field.extreme else field.shrink(size)
+    if without is not None:
+        components = [nodes for nodes in field.components_without(without) if len(nodes) >= size]
+        if not components:
+            return []
+        return [_sparse_part(field, np.sort(np.concatenate(components)), components, size, shrink)]
     degrees = None if field.full else np.diff(field.graph.indptr)
     parts: list[Part] = []
     rest = []
@@ -330,6 +337,12 @@ class Search:
         self.wanted = wanted
         found = parts_of(field, self.size) if wanted is None else delivered_parts(field, self.size, wanted)
         self.parts = tuple(found)
+        self._hubs: HubSearch | None = None
+        self._apart = self.parts  # what is searched beside the hubs
+        hubs = hubs_of(field, self.size) if wanted is None else np.zeros(0, np.int64)
+        if len(hubs):
+            self._hubs = HubSearch(field, self.size, hubs)
+            self._apart = tuple(parts_of(field, self.size, without=hubs))
 
     def below(
         self,
@@ -345,10 +358,15 @@ class Search:
         """All supports (of full size) not proven to have λ_min ≥ θ.
 
         With `adapt`, a task that finds a really lower support lowers θ to it and goes on: for
-        finding the minimum. A `sample` looks at one root in TASKS only.
+        finding the minimum. A `sample` looks at one root in TASKS only (and at no hub).
         """
+        parts, held = self.parts, Found((), theta, True, 0)
+        if self._hubs is not None:
+            around = held if sample else self._with_hubs(theta, limit, adapt, n_jobs, deadline)
+            if around is not None:
+                parts, held, theta = self._apart, around, around.theta
         jobs = []
-        for part in self.parts:
+        for part in parts:
             order, centres = part.centres(theta)
             tasks = min(TASKS, centres, 1 + int(centres * part.weight // 20_000_000))
             if sample:
@@ -366,13 +384,38 @@ class Search:
                 not (found.complete or adapt)
             ),  # too many, or out of time: the rest would not change that
         )
+        results = [held, *results]
         supports = sorted({s for found in results for s in found.supports})
         return Found(
             supports=tuple(supports),
-            theta=min((found.theta for found in results), default=theta),
+            theta=min(found.theta for found in results),
             complete=all(found.complete for found in results),
             tested=sum(found.tested for found in results),
         )
+
+    def _with_hubs(
+        self, theta: float, limit: int, adapt: bool, n_jobs: int | None, deadline: float | None
+    ) -> Found | None:
+        """The same for supports that hold a hub (`solvers._hubs`); None where they are to be grown
+        like others.
+        """
+        assert self._hubs is not None
+        tested, noise = 0, max(part.noise for part in self.parts)
+        lowest: set[Support] = set()  # the reason for the lower θ, though it is proven at it
+        while True:
+            found = self._hubs.below(theta, limit=FIRST_LOOK if adapt else limit, n_jobs=n_jobs, deadline=deadline)
+            if found is None:
+                return None
+            supports, complete = found
+            tested += len(supports)
+            lower = [each for each in self._ranked(supports) if each[0] < theta * (1.0 - 1e-9)] if adapt else []
+            if not lower or (deadline is not None and time.time() >= deadline):
+                kept = lowest.union(self.unproven(supports, theta))
+                return Found(tuple(sorted(kept)), theta, True, tested) if complete else None
+            lowest = {lower[0][1]}
+            if lower[0][0] <= noise:
+                return Found(tuple(lowest), theta, False, tested)
+            theta = lower[0][0] * (1.0 - ULP_ROOM)
 
     def foretell(self, theta: float, *, deadline: float, n_jobs: int | None = None) -> tuple[Found, bool]:
         """One root in TASKS, and whether by its time the pass at θ will end before the deadline."""
@@ -402,12 +445,16 @@ class Search:
         """The few supports whose λ_min, in plain floating point, may be the smallest."""
         if len(supports) < 2:
             return list(supports)
-        ranked = []
-        for part, members in self.split(supports):
-            ranked += list(zip(part.values(members).tolist(), members, strict=True))
-        ranked.sort()
+        ranked = self._ranked(supports)
         scale = float(self.field.diagonal.max(initial=0.0))
         return [s for value, s in ranked[:count] if value <= ranked[0][0] * (1.0 + 1e-6) + 1e-12 * scale]
+
+    def _ranked(self, supports: Sequence[Support]) -> list[tuple[float, Support]]:
+        """Each with its λ_min in plain floating point, least first."""
+        ranked: list[tuple[float, Support]] = []
+        for part, members in self.split(supports):
+            ranked += list(zip(part.values(members).tolist(), members, strict=True))
+        return sorted(ranked)
 
     def unproven(self, supports: Sequence[Support], theta: float) -> list[Support]:
         """Those that a Cholesky of the shrunk block does not prove to have λ_min ≥ θ."""
