@@ -1,10 +1,10 @@
-"""Every OpenAI-compatible server (vLLM, SGLang, llama.cpp, Ollama, hosted ones) through the
-``openai`` client.
+"""Every OpenAI-compatible server (vLLM, SGLang, llama.cpp, Ollama, hosted ones).
 
-The client's own retries are off: an attempt that nobody counted would be money nobody budgeted. The
-key comes from the environment only, and is cut out of everything that leaves this file. Runs with
-many calls at once go over a leaner wire; what a status or a body means is decided in one place for
-both.
+Live runs go over a lean wire. The ``openai`` client does what that can't: batches, proxies and
+single calls; it is imported only then, because that takes longer than all the rest of a start. Its
+own retries are off: an attempt that nobody counted would be money nobody budgeted. The key comes
+from the environment only, and is cut out of everything that leaves this file. What a status or a
+body means is decided in one place for both.
 
 The wire (`_Wire`) is HTTP/1.1 to one server with many calls under way in one event loop: just
 enough for posting JSON, and nothing more.
@@ -18,13 +18,16 @@ What this can't do (proxies, passwords in the address) is left to the general cl
 from __future__ import annotations
 
 import asyncio
+import http.client
+import importlib.util
 import json
 import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from rrf_design.errors import InputError, MissingDependency
@@ -79,10 +82,8 @@ class OpenAIModel(ServedModel):
         extra: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
     ) -> None:
-        try:
-            import openai
-        except ImportError:
-            raise MissingDependency("model openai:... needs the client; get it with: pip install openai") from None
+        if importlib.util.find_spec("openai") is None:
+            raise MissingDependency("model openai:... needs the client; get it with: pip install openai")
         url = base_url or next((os.environ[name] for name in BASE_URLS if os.environ.get(name)), _HOSTED)
         if not url.startswith(("http://", "https://")):
             raise InputError(f"model openai:{model}: the base URL must begin with http:// or https://")
@@ -94,7 +95,6 @@ class OpenAIModel(ServedModel):
         self.slots = slots
         self.supports_grammar = grammar_field is not None
         self.retry = retry or Retry()
-        self._openai = openai
         self._model = model
         self._grammar_field = grammar_field
         self._token_field = token_field or ("max_completion_tokens" if url == _HOSTED else "max_tokens")
@@ -106,12 +106,6 @@ class OpenAIModel(ServedModel):
         self.asynchronous = _reaches(url)
         self._wires: dict[asyncio.AbstractEventLoop, _Wire] = {}
         self._secrets = tuple(s for s in (key, urlsplit(url).password) if s)
-        # A local server asks for no key, but the client insists on one; this one is nobody's.
-        # Its own http client would carry a question to whatever host a redirect names.
-        http = openai.DefaultHttpxClient(follow_redirects=False)
-        self._client = openai.OpenAI(
-            api_key=key or "none", base_url=url, timeout=timeout, max_retries=0, http_client=http
-        )
         self._identity = {
             "adapter": "openai",
             "model": model,
@@ -119,8 +113,24 @@ class OpenAIModel(ServedModel):
             **({"extra": self._extra} if self._extra else {}),
         }
 
+    @cached_property
+    def _openai(self) -> Any:
+        import openai
+
+        return openai
+
+    @cached_property
+    def _client(self) -> Any:
+        # A local server asks for no key, but the client insists on one; "none" is nobody's. Its own
+        # http client would carry a question to whatever host a redirect names.
+        plain = self._openai.DefaultHttpxClient(follow_redirects=False)
+        return self._openai.OpenAI(
+            api_key=self._key, base_url=self._url, timeout=self._timeout, max_retries=0, http_client=plain
+        )
+
     def close(self) -> None:
-        self._client.close()
+        if "_client" in self.__dict__:
+            self._client.close()
 
     def attempt(self, request: Request) -> Attempt:
         return self._schemas.noted(request, self._attempt(request))
@@ -162,20 +172,67 @@ class OpenAIModel(ServedModel):
             await wire.close()
 
     def preflight(self) -> None:
-        client = self._client.with_options(timeout=LOOK)
-        try:
-            if isinstance(client.models.retrieve(self._model), str):
-                raise web_page(self.name, self._url)
-        except self._openai.APIError as error:
-            key = next((name for name in KEYS if os.environ.get(name)), KEYS[1])
-            refuse_beforehand(self.name, self._failed(error, {}), url=self._url, key=key)
-            if getattr(error, "code", None) == "model_not_found":
-                self._no_such_model(client)
+        found, code = self._look("/models/" + quote(self._model, safe=""))
+        if found.outcome is Outcome.GARBAGE:
+            raise web_page(self.name, self._url)
+        if found.outcome is Outcome.ANSWERED:
+            return
+        key = next((name for name in KEYS if os.environ.get(name)), KEYS[1])
+        refuse_beforehand(self.name, found, url=self._url, key=key)
+        if code == "model_not_found":
+            self._no_such_model()
 
-    def _no_such_model(self, client: Any) -> None:
+    def _look(self, path: str) -> tuple[Attempt, str]:
+        """What the server shows at a path, garbage where that is a page, and the code of its error
+        where it names one.
+        """
         try:
-            known = [entry.id for entry in client.models.list().data]
-        except self._openai.APIError:
+            status, kind, headers, text = self._got(path) if self.asynchronous else self._got_by_client(path)
+        except TimeoutError as error:
+            return late(str(error), {}), ""
+        except (OSError, http.client.HTTPException) as error:
+            return unreachable(self._clean(f"{type(error).__name__}: {error}"), Usage(), {}), ""
+        if status == 200:
+            return Attempt(Outcome.ANSWERED if kind.endswith("json") else Outcome.GARBAGE, text), ""
+        try:
+            code = str(json.loads(text)["error"]["code"])
+        except (ValueError, LookupError, TypeError, RecursionError):
+            code = ""
+        return refused(status, headers, self._clean(f"HTTP {status}: {message(text)}"), {}), code
+
+    def _got(self, path: str) -> tuple[int, str, Mapping[str, str], str]:
+        """Status, kind, headers and text of a response, without the client."""
+        parts = urlsplit(self._url)
+        over = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = over(parts.hostname or "", parts.port, timeout=LOOK)
+        try:
+            head = {"authorization": f"Bearer {self._key}", "accept": "application/json"}
+            connection.request("GET", parts.path.rstrip("/") + path, headers=head)
+            response = connection.getresponse()
+            text = response.read(LARGEST).decode("utf-8", errors="replace")
+            headers = {name.lower(): value for name, value in response.getheaders()}
+        finally:
+            connection.close()
+        return response.status, headers.get("content-type", "*").split(";")[0].strip(), headers, text
+
+    def _got_by_client(self, path: str) -> tuple[int, str, Mapping[str, str], str]:
+        import httpx
+
+        try:
+            response = self._client.with_options(timeout=LOOK).get(path, cast_to=httpx.Response)
+        except self._openai.APIStatusError as error:
+            response = error.response
+        except self._openai.APITimeoutError as error:
+            raise TimeoutError(str(error)) from None
+        except self._openai.APIConnectionError as error:
+            raise OSError(f"{error} ({error.__cause__})") from None
+        kind = response.headers.get("content-type", "*").split(";")[0].strip()
+        return response.status_code, kind, response.headers, response.text
+
+    def _no_such_model(self) -> None:
+        try:
+            known = [str(entry["id"]) for entry in json.loads(self._look("/models")[0].text)["data"]]
+        except (ValueError, LookupError, TypeError, RecursionError):
             known = []
         hint = suggestion(self._model, known)
         raise InputError(f"model {self.name}: the server has no such model, or this key may not use it{hint}")

@@ -6,8 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import socket
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -128,37 +135,73 @@ def test_a_model_that_takes_no_limit_can_be_asked(backend: Backend) -> None:
             model.ask(Request("?", schema=SCHEMA))
 
 
-def test_a_web_page_is_no_model_server(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("directly", [True, False])
+def test_a_web_page_is_no_model_server(monkeypatch: pytest.MonkeyPatch, directly: bool) -> None:
     """Every answer of it would be garbage that counts as paid for."""
-    import httpx
-    import openai
-
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    page = httpx.MockTransport(lambda _: httpx.Response(200, html="<html>Welcome</html>"))
-    with models.get("openai:m", base_url="http://127.0.0.1:9/v1") as model:
-        model._client = openai.OpenAI(  # type: ignore[attr-defined]
-            api_key="k", base_url="http://127.0.0.1:9/v1", max_retries=0, http_client=httpx.Client(transport=page)
-        )
-        with pytest.raises(InputError, match=r"a web page answers at http://127.0.0.1:9/v1.*correct base_url"):
+    with looked_at(b"text/html", b"<html>Welcome</html>") as url, models.get("openai:m", base_url=url) as model:
+        model.asynchronous = directly
+        with pytest.raises(InputError, match=r"a web page answers at http://127.0.0.1:\d+/v1.*correct base_url"):
             model.preflight()
+
+
+@pytest.mark.parametrize("directly", [True, False])
+def test_a_model_that_is_not_there_is_named_with_the_nearest(monkeypatch: pytest.MonkeyPatch, directly: bool) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    no, known = b'{"error": {"message": "no", "code": "model_not_found"}}', b'{"data": [{"id": "small"}]}'
+    with looked_at(b"application/json", known, no=no) as url, models.get("openai:smal", base_url=url) as model:
+        model.asynchronous = directly
+        with pytest.raises(InputError, match=r"has no such model.*did you mean 'small'"):
+            model.preflight()
+
+
+@contextlib.contextmanager
+def looked_at(kind: bytes, body: bytes, *, no: bytes | None = None) -> Iterator[str]:
+    """A server that shows `body`, and says `no` of single models."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            missing = no is not None and not self.path.endswith("/models")
+            self.send_response(404 if missing else 200)
+            self.send_header("content-type", kind.decode())
+            self.end_headers()
+            self.wfile.write((no or b"") if missing else body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
 
 
 def test_a_certificate_that_is_not_trusted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import httpx
-    import openai
-
-    def refuse(request: httpx.Request) -> httpx.Response:
-        reason = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
-        raise httpx.ConnectError(reason, request=request)
+    def refuse(*_: object, **__: object) -> None:
+        raise ssl.SSLCertVerificationError(
+            1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
+        )
 
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    with models.get("openai:m", base_url="https://127.0.0.1:9/v1") as model:
-        own = httpx.Client(transport=httpx.MockTransport(refuse))
-        model._client = openai.OpenAI(  # type: ignore[attr-defined]
-            api_key="k", base_url="https://127.0.0.1:9/v1", max_retries=0, http_client=own
-        )
-        with pytest.raises(InputError, match=r"is not trusted here \(self-signed certificate\).*SSL_CERT_FILE"):
-            model.preflight()
+    monkeypatch.setattr(http.client.HTTPSConnection, "request", refuse)
+    with (
+        models.get("openai:m", base_url="https://127.0.0.1:9/v1") as model,
+        pytest.raises(InputError, match=r"is not trusted here \(self-signed certificate\).*SSL_CERT_FILE"),
+    ):
+        model.preflight()
+
+
+def test_the_client_is_not_imported_where_the_wire_will_do() -> None:
+    code = (
+        "import asyncio, sys; from rrf_design import models; from rrf_design.models import Request\n"
+        "from rrf_design.models.pacing import Pace\n"
+        "model = models.get('openai:m', retry=models.Retry(attempts=1), base_url='http://127.0.0.1:9/v1')\n"
+        "reply = asyncio.run(model.ask_async(Request('?'), Pace(1)))\n"
+        "model.close(); print(reply.outcome, 'openai' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["unreachable", "False"]
 
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Thing: a b\r\n\r\n{}"
