@@ -14,6 +14,9 @@ from rrf_design.cli import _options as options
 from rrf_design.cli._live_models import Store
 from rrf_design.cli.output import Printer, say, table
 
+SHOWN = 12
+"""So many pairs are shown, those that share most errors first; --json has them all."""
+
 
 def measure_verb(
     file: Annotated[Path | None, typer.Argument(help="Recipe with a gold column; rrf.toml by default.")] = None,
@@ -83,6 +86,19 @@ def _describe(found: Mapping[str, Any], *, quiet: bool) -> None:
     ]
     if lines:
         table("", ["relation", "broken", "its own fault", "at most"], lines, right=[1, 2, 3])
+    ahead = sorted(found["shared_errors"]["pairs"], key=lambda pair: -float(pair["same_wrong"]))[:SHOWN]
+    together = [
+        (
+            " and ".join(pair["nodes"]),
+            f"{pair['both_wrong']} of {pair['items']}",
+            str(pair["same_wrong"]),
+            percent_above(Fraction(pair["bound"])),
+        )
+        for pair in ahead
+        if pair["both_wrong"]
+    ]
+    if together:
+        table("", ["answers", "both wrong", "the same wrong value", "at most"], together, right=[1, 2, 3])
     orders = [
         (
             " / ".join(entry["nodes"]),

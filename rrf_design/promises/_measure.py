@@ -42,6 +42,7 @@ from rrf_design.promises._measure_relations import (
     radius_proposals,
     relation_proposals,
 )
+from rrf_design.promises._measure_shared import shared_errors, shared_proposals
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, read_sheet
 from rrf_design.promises._truths import GoldRule, Said, Truth, place_of, read_truth, same
 from rrf_design.questions.answers import RecordedAnswers
@@ -175,6 +176,8 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     """Everything below, with what it proposes."""
     wrong = wrong_answers(sheet, truths, confidence)
     pairs = together(sheet, truths, confidence)
+    marks, asked, voices = _wrong(sheet, truths)
+    shared = shared_errors(sheet, recipe, confidence, wrong=marks, asked=asked, voices=voices)
     repeated = repeats(sheet, recipe, confidence)
     broken = broken_relations(sheet, truths, confidence)
     orders = both_orders(sheet, truths, recipe, confidence)
@@ -186,6 +189,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
     return {
         "wrong_answers": wrong,
         "fail_together": pairs,
+        "shared_errors": shared,
         "repeats": repeated,
         "scatter": scatter(sheet, truths, confidence),
         "radii": off,
@@ -195,6 +199,7 @@ def measured(sheet: AnswerSheet, truths: Sequence[Truth], recipe: Recipe, confid
         "orders": orders,
         "proposals": [
             *proposals(wrong, pairs, repeated),
+            *shared_proposals(shared),
             *relation_proposals(broken),
             *radius_proposals(off),
             *check_proposals([entry for entry in verdicts if entry["check"] not in erring]),
