@@ -120,7 +120,7 @@ class Decider:
         self.designs, self.state, self.settings, self.ledger, self._terms = designs, state, settings, ledger, terms
         self.triage = settings.mode is Mode.TRIAGE
         self._rule = for_triage(settings.rule) if self.triage else between_rounds(settings.rule)
-        self.adaptive = settings.mode in (Mode.ADAPTIVE, Mode.TRIAGE)
+        self.adaptive = settings.mode is not Mode.AGNOSTIC
         self.coupled = len(designs) > 1 and (settings.budget is not None or self.triage)
         """Whether what one item spends another one lacks: then purchases beyond a schedule are
         decided for all together.
@@ -371,7 +371,9 @@ class Decider:
         it.
         """
         state = self.state.items[item]
-        there = replace(self._coming(item), answers=state.values(Buys.ANSWER), values=state.values(Buys.ANCHOR))
+        shared = self.settings.shared
+        answers = state.values(Buys.ANSWER) if shared is None else None
+        there = replace(self._coming(item), answers=answers, values=state.values(Buys.ANCHOR), shared=shared)
         found: list[PricedOffer] = []
         while len(found) < self.settings.batch and (offer := there.next_offer(most=left)) is not None:
             found.append(offer)

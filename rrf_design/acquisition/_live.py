@@ -30,7 +30,7 @@ from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.journal import Journal
 from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
 from rrf_design.acquisition.result import Acquisition, collect
-from rrf_design.acquisition.settings import Mode, Settings, header_of, same_models
+from rrf_design.acquisition.settings import Mode, Settings, header_of, same_models, shared_errors_of
 from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.stopping import default, hard_limits, limited, restore, summary
 from rrf_design.acquisition.stores import store_address
@@ -64,6 +64,7 @@ def acquire(
     seconds: float | None = None,
     gain: float | None = None,
     mode: str | None = None,
+    measured: Any = None,
     batch: int = 1,
     stop: StoppingRule | None = None,
     method: str = "auto",
@@ -105,10 +106,14 @@ def acquire(
     calls, seconds, gain : optional
         The run ends after so many calls, after so much working time, or when a round gains less
         margin per cost. Each replaces a limit of its kind and leaves the rest of the rule as it is.
-    mode : {"agnostic", "adaptive", "triage"}, optional
+    mode : {"agnostic", "adaptive", "triage", "expected"}, optional
         "agnostic" (default of problems): the schedule is fixed before any answer. "adaptive":
         residuals may steer. "triage" (default of a data set): what is missing or disputed, over all
-        items, people last.
+        items, people last. "expected": what is expected to break most shared errors for its price
+        first, by `measured`: an estimate, which decides purchases and nothing that is said of
+        values.
+    measured : Measurement, document or path, optional
+        With mode="expected": what `measure` counted on other items.
     batch : int
         Purchases of one item that are decided on together.
     stop : StoppingRule, optional
@@ -197,6 +202,7 @@ def acquire(
             stop=stop,
             limits=limits,
             mode=mode,
+            measured=measured,
             doubt=doubt,
             budget=budget,
             money=money,
@@ -303,6 +309,7 @@ def _settings(
     stop: StoppingRule | None,
     limits: Mapping[str, Any],
     mode: str | None,
+    measured: Any,
     doubt: str | None,
     **given: Any,
 ) -> Settings:
@@ -322,7 +329,17 @@ def _settings(
         chosen = Mode(old.get("mode", mode or Mode.AGNOSTIC))
         policy = None if doubt is None else Doubt(doubt)
     except ValueError as error:
-        raise InputError(f"{error}; modes are agnostic, adaptive and triage, doubt is again or skip") from None
+        raise InputError(
+            f"{error}; modes are agnostic, adaptive, triage and expected, doubt is again or skip"
+        ) from None
+    if (chosen is Mode.EXPECTED) != (measured is not None or "shared" in old):
+        raise InputError(
+            "mode expected goes with what was measured of other items (--measured, of `measure --json`), and nothing"
+            " else does"
+        )
+    if chosen is Mode.EXPECTED:
+        recorded = {(first, second): rate for first, second, rate in old.get("shared", ())}
+        given["shared"] = recorded or shared_errors_of(measured)
     if policy is Doubt.SAME:
         raise InputError("doubt: 'same' is chosen by the program where nothing can be charged twice; use again or skip")
     if stop is None and "rule" in old:

@@ -4,7 +4,9 @@ Each purchase attacks the worst witness of the design *with everything already c
 batch never attacks one witness twice. In model-agnostic mode only the operator, the prices and what
 failed decide, never what an answer says; in model-adaptive mode, among supports that are (nearly)
 equally bad, the one where the answers disagree most comes first, which is more efficient and
-introduces selection.
+introduces selection. In the mode "expected" what was measured of other items comes before the
+witness: it says which purchase is expected to break most shared errors for its price. That is an
+estimate, and margins, verdicts and certificates know nothing of it.
 
 The witness rule needs a witness, and a field without answers has none. So the first questions are
 those of the cheapest design that reaches the goal, or has any margin at all; the planner finds it
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrf_design.acquisition._candidates import Candidates, PricedOffer
+from rrf_design.blocks import Anchor
 from rrf_design.checks import decisive_checks
 from rrf_design.derive import owning, realised
 from rrf_design.errors import BudgetError, InputError
@@ -63,6 +66,8 @@ class Position:
     failed: frozenset[str] = frozenset()
     answers: Values | None = None
     values: Values | None = None
+    shared: Mapping[tuple[str, str], float] | None = None
+    """How often two nodes were seen to say the same wrong value: purchases alone go by it."""
 
     def after(self, names: Collection[str]) -> Position:
         """The field with these bought, too."""
@@ -133,12 +138,32 @@ class Position:
             sees = design.gain(offer.names, self.held, self.failed, energy)
             if sees > BLIND:
                 rated.append(replace(offer, sees=sees))
-        for offer in sorted(rated, key=lambda b: -score_of(b.sees, b.price)):
+        for offer in sorted(rated, key=lambda b: (-self._expected(b), -score_of(b.sees, b.price))):
             # A purchase that lowers the margin would undo itself.
             falls = design.may_lower(offer.names)
             if not falls or design.margin({*self.held, *offer.names}, self.failed).upper >= present.lower:
                 return offer
         return None
+
+    def _expected(self, offer: PricedOffer) -> float:
+        """How much of the errors that all held answers share the purchase is expected to break, per
+        cost: an estimate from pairs, s − min over held h of s(h, c), with s the least of the held
+        pairs. A check breaks all of it; 0 where nothing was measured.
+        """
+        if self.shared is None:
+            return 0.0
+        there = sorted(self.design.opened(self.held).difference(self.failed))
+        nodes, known = self.design.problem.node_by_id, self.shared
+        now = min((rate for pair, rate in known.items() if set(pair) <= set(there)), default=0.0)
+        left = now
+        for name in offer.names:
+            if name in nodes:
+                left = min(
+                    [left, *(known[pair] for one in there if (pair := (min(one, name), max(one, name))) in known)]
+                )
+            elif isinstance(self.design.problem.block_by_id.get(name), Anchor):
+                left = 0.0
+        return score_of(now - left, offer.price)
 
     def weighed(self, offer: PricedOffer | None, *, most: Fraction | None) -> PricedOffer | None:
         """The purchase, or the next ask of a node that takes more of the promised error away for

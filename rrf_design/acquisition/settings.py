@@ -4,6 +4,7 @@ revision, versions, seed, budget, problem and model, so that a run can be unders
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from rrf_design import __version__, files
 from rrf_design.acquisition._purchases import Doubt
 from rrf_design.acquisition.redaction import secret_name
 from rrf_design.acquisition.stopping import StoppingRule, default, record
-from rrf_design.documents import sealed
+from rrf_design.documents import checked, read, sealed
 from rrf_design.errors import InputError, Refused
 from rrf_design.market import exact
 
@@ -35,6 +36,10 @@ class Mode(StrEnum):
     ADAPTIVE = "adaptive"
     """Observed residuals may steer; more efficient, and it introduces selection, so it is
     recorded.
+    """
+    EXPECTED = "expected"
+    """What is expected to break most shared errors for its price comes first, by what `measure`
+    counted on other items: an estimate, which decides purchases and nothing else.
     """
     TRIAGE = "triage"
     """What belongs to every field first; then what is missing, unread or disputed, over all of
@@ -95,6 +100,8 @@ class Settings:
     """
     time_limit: float | None = None
     """Seconds for each planning."""
+    shared: Mapping[tuple[str, str], float] | None = None
+    """Mode EXPECTED: how often two nodes say the same wrong value; a node with itself: is wrong."""
     batch_api: bool = False
     """Questions go through the provider's batch interface, and the session ends while they are
     pending.
@@ -123,7 +130,28 @@ class Settings:
             "method": self.method,
             "doubt": (self.doubt or Doubt.AGAIN).value,
             **({"batch_api": True} if self.batch_api else {}),
+            **({} if self.shared is None else {"shared": [[*pair, rate] for pair, rate in self.shared.items()]}),
         }
+
+
+def shared_errors_of(measured: Any) -> dict[tuple[str, str], float]:
+    """What a measurement (its document, or a path to it) says of errors that go together."""
+    if isinstance(measured, str | os.PathLike):
+        measured = read(measured, what="measurement")
+    data = checked(
+        measured if isinstance(measured, Mapping) else measured.to_json(), "rrf-measurement", what="measured"
+    )
+    if "shared_errors" not in data:
+        raise InputError("measured: it says nothing of shared errors; measure recorded answers (--responses) anew")
+    found = {}
+    for pair in data["shared_errors"]["pairs"]:
+        if pair["items"]:
+            found[min(pair["nodes"]), max(pair["nodes"])] = pair["same_wrong"] / pair["items"]
+    for node, marks in data["wrong_answers"]["by_node"].items():
+        asked = len(marks) - marks.count("-")
+        if asked:
+            found[node, node] = marks.count("1") / asked
+    return found
 
 
 _PACKAGES = (

@@ -56,9 +56,14 @@ def acquire_verb(
             help=(
                 "agnostic (default for problems): schedule fixed before any answer; adaptive: residuals may steer;"
                 " triage"
-                " (default for tables): what is missing or disputed, over all items, people last."
+                " (default for tables): what is missing or disputed, over all items, people last; expected: what is"
+                " expected to break most shared errors for its price (an estimate), by --measured."
             ),
         ),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option("--measured", help="With --mode expected: what `measure --json` said of other items."),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", help="Purchases decided on together.")] = 1,
     method: Annotated[
@@ -140,6 +145,7 @@ def acquire_verb(
                 seconds=max_seconds,
                 gain=min_gain,
                 mode=mode,
+                measured=measured,
                 batch=batch,
                 method=method,
                 doubt=doubt,
@@ -149,6 +155,10 @@ def acquire_verb(
                 reviews=told,
                 review_file=review_file,
                 **asking,
+            )
+        if (result.header.get("settings") or {}).get("mode") == "expected":
+            printer.remark(
+                "Purchases went by an estimate of shared errors; what is said of values does not rest on it."
             )
         _write(result, certificate, report, junit, document, store=live.store)
         words, well, delivery = "", result.passes, None

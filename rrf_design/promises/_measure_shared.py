@@ -191,8 +191,10 @@ def _best_three(
     right items as the best does.
     """
     first = _delivered(sheet, voices)
+    if first is None:
+        return None
     rated = []
-    for trio in combinations([at for at in range(len(voices)) if at != first], 3) if first is not None else ():
+    for trio in combinations([at for at in range(len(voices)) if at != first], 3):
         four = [first, *trio]
         here = asked[:, four].all(axis=1)
         said = np.sort(lies[:, four], axis=1)
