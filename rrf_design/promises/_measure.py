@@ -41,8 +41,9 @@ from rrf_design.promises._measure_relations import (
     measured_radii,
     radius_proposals,
     relation_proposals,
+    shared_errors,
+    shared_proposals,
 )
-from rrf_design.promises._measure_shared import shared_errors, shared_proposals
 from rrf_design.promises._sheets import AnswerSheet, ItemAnswers, read_sheet
 from rrf_design.promises._truths import GoldRule, Said, Truth, place_of, read_truth, same
 from rrf_design.questions.answers import RecordedAnswers
