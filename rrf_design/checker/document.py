@@ -40,7 +40,6 @@ doubles hold.
 """
 LARGEST_WHOLE = 2**53
 MAYBE = (int, float, type(None))
-TEXT_OR_NONE = (str, type(None))
 _SPARSE = {"support": [str], "direction": [[NUMBER]]}
 
 SECTIONS: Spec = {

@@ -258,13 +258,13 @@ def plain_percent(value: float) -> str:
     return percent(Fraction(str(value)))
 
 
-def number_above(value: float, *, digits: int = 4) -> str:
-    """An upper limit that is no share, with so many digits: rounded upwards, as a number that a
+def number_above(value: float) -> str:
+    """An upper limit that is no share, with four digits: rounded upwards, as a number that a
     recipe takes.
     """
     if not math.isfinite(value):
         return f"{value}"
-    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))):g}"
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(Decimal(value))):g}"
 
 
 def _hundredths(count: int) -> str:

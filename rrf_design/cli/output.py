@@ -221,11 +221,11 @@ def tell_interrupted(stop: BaseException) -> None:
         note("; ".join(["interrupted", *notes]))
 
 
-def unit_numbers(values: Sequence[float], most: int = 6) -> str:
+def unit_numbers(values: Sequence[float]) -> str:
     """Coordinates of a unit vector; what rounding leaves of nothing is 0."""
     largest = max((abs(x) for x in values), default=0.0)
-    shown = ", ".join(f"{x:.4g}" if abs(x) > 1e-12 * max(largest, 1e-300) else "0" for x in values[:most])
-    return shown + (", …" if len(values) > most else "")
+    shown = ", ".join(f"{x:.4g}" if abs(x) > 1e-12 * max(largest, 1e-300) else "0" for x in values[:6])
+    return shown + (", …" if len(values) > 6 else "")
 
 
 def _finite(value: Any) -> Any:

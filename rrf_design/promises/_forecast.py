@@ -468,10 +468,10 @@ COINCIDE = 0.5
 """How often a wrong answer is the common wrong one of its item."""
 
 
-def _guessed_answers(accuracy: float, nodes: int, *, items: int = 1000, seed: int = 0) -> tuple[Codes, Codes]:
+def _guessed_answers(accuracy: float, nodes: int, *, items: int = 1000) -> tuple[Codes, Codes]:
     """Codes (items, nodes) and the truth (items,), in one coding."""
     right, count = float(share(accuracy, "accuracy")), whole(nodes, "nodes", least=1)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     scale = (1.0 - TOGETHER) / TOGETHER
     easy = rng.beta(right * scale, (1.0 - right) * scale, size=(items, 1))
     true = rng.random((items, count)) < easy

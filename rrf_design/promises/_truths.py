@@ -60,11 +60,11 @@ def read_reviews(path: str | os.PathLike[str], *, only: Sequence[str] | None = N
     return read_review_file(path, asked)
 
 
-def refuse_strangers(said: Iterable[str], known: Collection[str], where: str = "") -> None:
+def refuse_strangers(said: Iterable[str], known: Collection[str]) -> None:
     """InputError for an item that people said something about and nobody asked them about."""
     for name in said:
         if name not in known:
-            raise InputError(f"{where}item {name!r} was not asked about")
+            raise InputError(f"item {name!r} was not asked about")
 
 
 def joined_reviews(paths: Sequence[str | os.PathLike[str]], *, only: Sequence[str] | None = None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ entry it came from.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -544,12 +545,16 @@ def static_dim(parser: Any) -> int | None:
                 return None
             if isinstance(parser.get(key), list):
                 return len(parser[key])
-    return _dim(parser) if isinstance(parser, str) else parsers.get(parser).dim
+    try:
+        return _dim(json.dumps(parser))
+    except TypeError:  # a date or a parser itself
+        return parsers.get(parser).dim
 
 
 @lru_cache(256)
-def _dim(parser: str) -> int:
-    return parsers.get(parser).dim
+def _dim(spec: str) -> int:
+    """Of a parser as JSON: built once, however many entries name it."""
+    return parsers.get(json.loads(spec)).dim
 
 
 def _anchor(check: CheckEntry, compiler: _Compiler) -> dict[str, Any]:

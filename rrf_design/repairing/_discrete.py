@@ -180,13 +180,13 @@ def _aligned(factor: _Factor, nodes: tuple[int, ...]) -> Array:
     return table.reshape([next(shape) if i in factor.nodes else 1 for i in nodes])
 
 
-def _min_sum(energy: _Energy, *, rounds: int = 60, damping: float = 0.5) -> tuple[int, ...]:
+def _min_sum(energy: _Energy) -> tuple[int, ...]:
     """Damped min-sum on the factor graph, then the best choice seen; exact on trees, a heuristic
     otherwise.
     """
     incoming = {(f, i): np.zeros(energy.sizes[i]) for f, factor in enumerate(energy.factors) for i in factor.nodes}
     best: tuple[float, tuple[int, ...]] = (np.inf, (0,) * len(energy.sizes))
-    for _ in range(rounds):
+    for _ in range(60):
         beliefs = [np.zeros(size) for size in energy.sizes]
         for (_, i), message in incoming.items():
             beliefs[i] = beliefs[i] + message
@@ -205,7 +205,7 @@ def _min_sum(energy: _Energy, *, rounds: int = 60, damping: float = 0.5) -> tupl
             for axis, i in enumerate(factor.nodes):
                 rest = tuple(a for a in range(len(factor.nodes)) if a != axis)
                 message = total.min(axis=rest) - outgoing[i]
-                message = damping * incoming[f, i] + (1 - damping) * (message - message.min())
+                message = 0.5 * (incoming[f, i] + (message - message.min()))
                 change = max(change, float(np.abs(message - incoming[f, i]).max()))
                 incoming[f, i] = message
         if change <= 1e-12 * max(1.0, abs(best[0])):

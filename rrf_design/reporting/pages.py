@@ -26,11 +26,6 @@ from typing import Any, NamedTuple
 
 from rrf_design.texts import digits, rounded_down, rounded_up
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00")
-"""Okabe and Ito's colours (the last one darkened for white paper): told apart by all common kinds
-of colour vision.
-"""
-
 MANY = 200
 """Rows of a table beyond which only the first ones are written, with a line that says how many are
 left out.

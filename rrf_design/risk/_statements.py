@@ -408,15 +408,15 @@ def _largest_sizes(rate: Fraction, counts: Counts) -> Counts:
 
 
 @lru_cache(maxsize=1000)
-def _forbidden_counts(last: int, *, single: int = 1000, ratio: float = 1.002) -> tuple[Counts, Counts]:
+def _forbidden_counts(last: int) -> tuple[Counts, Counts]:
     """All counts from 1 to `last`, each alone or, far out, in short blocks (first, last of each).
 
     A block is tested at its smallest count and its largest size, which is worse than each of its
-    members: valid, and off by at most the ratio.
+    members: valid, and off by at most 1.002.
     """
-    grid = [*range(1, min(last, single) + 1)]
+    grid = [*range(1, min(last, 1000) + 1)]
     while grid[-1] < last:
-        grid.append(min(last, int(grid[-1] * ratio) + 1))
+        grid.append(min(last, int(grid[-1] * 1.002) + 1))
     starts = np.array(grid, dtype=np.int64)
     return starts, np.append(starts[1:] - 1, last)
 
