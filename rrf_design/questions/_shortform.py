@@ -553,7 +553,6 @@ def static_dim(parser: Any) -> int | None:
 
 @lru_cache(256)
 def _dim(spec: str) -> int:
-    """Of a parser as JSON: built once, however many entries name it."""
     return parsers.get(json.loads(spec)).dim
 
 
