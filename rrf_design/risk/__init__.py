@@ -66,7 +66,6 @@ from rrf_design.risk._policies import (
     AssessedPolicy,
     Policy,
     PolicyChoice,
-    Stream,
     Tally,
     assess,
     choose,
@@ -77,7 +76,7 @@ from rrf_design.risk._policies import Counted as Counted
 from rrf_design.risk._policies import decide as decide
 from rrf_design.risk._policies import weigh as weigh
 from rrf_design.risk._sequences import CLEAN, UNIFORM, AuditSequence, sequential_tail
-from rrf_design.risk._statements import Among, Limit, Scope, Statement
+from rrf_design.risk._statements import Among, Limit, Scope, Statement, Stream
 from rrf_design.risk._statements import ClaimAndGate as ClaimAndGate
 from rrf_design.risk._statements import evidence as evidence
 from rrf_design.risk._strata import Stratum, draw_order, stratified_bound, stratified_order, stratified_risk

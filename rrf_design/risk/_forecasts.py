@@ -27,9 +27,8 @@ from rrf_design.errors import InputError
 from rrf_design.risk._arguments import Number, share, whole
 from rrf_design.risk._cascades import UNREADABLE, Crowd, Replay
 from rrf_design.risk._counts import BinomialTail, guard, rate_bound
-from rrf_design.risk._policies import Stream
 from rrf_design.risk._sequences import sequential_tail
-from rrf_design.risk._statements import Among, Limit, Scope, Statement, evidence
+from rrf_design.risk._statements import Among, Limit, Scope, Statement, Stream, evidence
 
 Floats = NDArray[np.float64]
 _BLOCK = 64

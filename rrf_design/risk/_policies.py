@@ -32,18 +32,17 @@ from numpy.typing import ArrayLike, NDArray
 from rrf_design.errors import InputError
 from rrf_design.risk._arguments import Number, choice, share, whole
 from rrf_design.risk._sequences import sequential_tail
-from rrf_design.risk._statements import Among, ClaimAndGate, Limit, Scope, Sighting, Statement, evidences, together
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """A share of the error probability and the names it is for: in this order (a chain), or all at
-    once (a pool).
-    """
-
-    share: Fraction
-    names: tuple[str, ...]
-    pooled: bool = False
+from rrf_design.risk._statements import (
+    Among,
+    ClaimAndGate,
+    Limit,
+    Scope,
+    Sighting,
+    Statement,
+    Stream,
+    evidences,
+    together,
+)
 
 
 @dataclass(frozen=True, slots=True)

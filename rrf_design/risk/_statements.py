@@ -156,6 +156,17 @@ class Sighting:
     delivers: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A share of the error probability and the names it is for: in this order (a chain), or all at
+    once (a pool).
+    """
+
+    share: Fraction
+    names: tuple[str, ...]
+    pooled: bool = False
+
+
 def evidence(limit: Limit, scope: Scope, counted: int, marked: int, delivers: int | None = None) -> ClaimAndGate:
     """The p-values for `marked` of `counted` items in the denominator.
 
