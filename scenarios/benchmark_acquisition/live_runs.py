@@ -3,17 +3,22 @@ memory, and whether the books are right.
 
 The server is a process of its own (`scenarios.kit.rough_server`), so what is measured here is ours.
 Throughput is counted from the first question to the last answer and compared with the ideal: as
-many calls as may be under way, each as long as the server takes. Books are compared question by
+many calls as may be under way, each as long as the server takes. Beside it, in the same minute,
+stand as many calls of a bare client (aiohttp) that decides nothing, keeps nothing and reads
+nothing: what it reaches is what the machine allows. Books are compared question by
 question: the server has seen as many calls as were booked, less at most those that broke off before
 a byte came back, each of which the run names.
 """
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +50,10 @@ class Watch:
     """What is seen while a run goes on; told of its state with every event of its journal."""
 
     settled: int = 0
+    events: int = 0
+    begun: float = 0.0
+    """Processor time before the first question and after the last answer so far."""
+    ended: float = 0.0
     loop_seconds: float = 0.0
     """Processor time of the thread whose event loop makes the calls."""
     memory: list[int] = field(default_factory=list)
@@ -55,9 +64,13 @@ class Watch:
         """Words are not looked at; `event` has the figures."""
 
     def event(self, state: Mapping[str, Any]) -> None:
+        # The session's own event comes first, the first intents when everything is ready to be asked.
+        self.events += 1
+        if self.events == 2:
+            self.begun = time.process_time()
         if state["asked"] == self.settled:
             return
-        self.settled = state["asked"]
+        self.settled, self.ended = state["asked"], time.process_time()
         if self.settled % 16 == 0:
             self.loop_seconds = max(self.loop_seconds, _loop_seconds())
         if self.settled % self.every == 0:
@@ -74,7 +87,11 @@ def throughput(items: int, slots: int, folder: Path) -> dict[str, Any]:
         result = _run(items, slots, server.url, folder, watch)
         cpu = time.process_time() - cpu
     seconds = _asking(result.run, folder / "live.sqlite")
+    with ServerProcess(Manners(delay=(LATENCY, LATENCY))) as alone:
+        bare = bare_client(result.calls, slots, alone.url)
     return {
+        "bare": bare,
+        "between": watch.ended - watch.begun,
         "calls": result.calls,
         "slots": slots,
         "seconds": seconds,
@@ -84,6 +101,32 @@ def throughput(items: int, slots: int, folder: Path) -> dict[str, Any]:
         "at_once": server.most_at_once,
         "right": server.calls == result.calls + 2 * QUESTIONS and set(server.asked.values()) <= {1, 2},
     }
+
+
+def bare_client(calls: int, slots: int, url: str) -> dict[str, float] | None:
+    """The same calls by aiohttp alone: share of the ideal and processor time; None where it is not
+    installed.
+    """
+    if importlib.util.find_spec("aiohttp") is None:
+        return None
+    import aiohttp
+
+    async def worker(session: aiohttp.ClientSession, numbers: Iterator[int]) -> None:
+        for number in numbers:
+            said = {"model": "m", "messages": [{"role": "user", "content": f"item {number}: question?"}]}
+            async with session.post(url + "/chat/completions", data=json.dumps(said).encode()) as response:
+                json.loads(await response.read())
+
+    async def ask(count: int) -> None:
+        numbers = iter(range(count))
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=slots)) as session:
+            await asyncio.gather(*(worker(session, numbers) for _ in range(slots)))
+
+    asyncio.run(ask(1))
+    clock, cpu = time.perf_counter(), time.process_time()
+    asyncio.run(ask(calls))
+    seconds = time.perf_counter() - clock
+    return {"share": calls / seconds / (slots / LATENCY), "cpu": time.process_time() - cpu}
 
 
 def rough(items: int, slots: int, folder: Path, *, delay: tuple[float, float], away: float) -> dict[str, Any]:

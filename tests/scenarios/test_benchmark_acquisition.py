@@ -52,7 +52,16 @@ def done(**changes: Any) -> list[Done]:
     values: dict[str, Any] = {what: {"rounds": rounds} for what in ("witness", "planned", "adaptive")}
     values["embedded"] = {"total": 10.0, "asking": 9.8, "answers": 20, "purchases": 30}
     values["sandbox"] = {"rate": 150.0, "right": 9, "programs": 9, "workers": 2, "isolation": "seccomp"}
-    live = {"calls": 100, "seconds": 1.0, "share": 0.9, "cpu": 0.05, "loop": 0.2, "right": True}
+    live: dict[str, Any] = {
+        "calls": 100,
+        "seconds": 1.0,
+        "share": 0.9,
+        "cpu": 0.05,
+        "between": 0.02,
+        "loop": 0.2,
+        "right": True,
+    }
+    live["bare"] = {"share": 0.95, "cpu": 0.02}
     values |= {"64 at once": live, "512 at once": live}
     values["rough"] = ROUGH
     return [Done({"what": what}, value, 1.0) for what, value in (values | changes).items()]
