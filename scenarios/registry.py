@@ -27,6 +27,7 @@ NAMES: tuple[str, ...] = (
     "acquisition-policies",
     "data-set-promises",
     "one-pass",
+    "shared-errors",
     "premise-on-real-answers",
     "relation-error",
     "planner-comparison",

@@ -26,10 +26,14 @@ CHANGES: dict[str, dict[str, Any]] = {
     "acquisition-policies": {"answers": str(ANSWERS)},
     "cross-model": {"answers": LOGS},
     "error-directions": {"logs": LOGS},
+    "shared-errors": {
+        "log": str(REPORTS / "shared-errors" / "answers.jsonl.gz"),
+        "coder": str(REPORTS / "real-model-coder" / "answers.jsonl.gz"),
+    },
 }
 
 
-FOREIGN = ("data-set-promises", "one-pass", "premise-on-real-answers", "error-directions")
+FOREIGN = ("data-set-promises", "one-pass", "premise-on-real-answers", "error-directions", "shared-errors")
 """Scenarios that read a folder of answers that are not the project's own."""
 
 WIDENED: tuple[str, ...] = ("rigour", "benchmark-acquisition")
