@@ -64,7 +64,7 @@ class Watch:
         """Words are not looked at; `event` has the figures."""
 
     def event(self, state: Mapping[str, Any]) -> None:
-        # The session's own event comes first, the first intents when everything is ready to be asked.
+        # The session's own event comes first, the first intents when all is ready to be asked.
         self.events += 1
         if self.events == 2:
             self.begun = time.process_time()
