@@ -148,15 +148,18 @@ class TableIndex:
         marks = ", ".join("?" * (8 + len(self.columns)))
         searched = [name for name in self.columns if name not in self._unsearched]
         plain = [True] * len(self.columns)
+        numbers = list(range(len(plain)))
         count, looks = 0, list[tuple[int, str]]()
 
         def made() -> Iterator[tuple[Any, ...]]:
-            nonlocal count
+            nonlocal count, numbers
             for number, place, row in rows:
                 found = [_cut(row.get(name)) for name in self.columns]
-                for i, text in enumerate(found):
+                for i in numbers:
+                    text = found[i]
                     if plain[i] and text and not _is_number(text):
                         plain[i] = False
+                        numbers = [j for j in numbers if j != i]
                 name = "" if self.id_column is None else column(cell_text(row.get(self.id_column)))
                 looks.append((count, _look(row, searched)))
                 yield (count, number, place, name, *self._said(row), *found)
@@ -418,15 +421,18 @@ def _from_sheets(cells: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
 
 def _cut(cell: Any) -> str:
     """The beginning of a cell, as a database can hold it."""
+    if type(cell) is str and len(cell) <= CELL and cell.isascii() and "\0" not in cell and cell[:5] != "json:":
+        return cell  # most cells of most tables
     text = cell if isinstance(cell, str) else ", ".join(map(str, cell)) if isinstance(cell, list) else cell_text(cell)
     return column(text if len(text) <= CELL else f"{text[:CELL]}…")
 
 
 def _look(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     """What is searched: every cell, so much of them that all have a place."""
-    texts = [cell_text(row.get(name)) for name in columns]
+    texts = [cell if type(cell := row.get(name)) is str else cell_text(cell) for name in columns]
     room = SEARCHED if sum(map(len, texts)) <= SEARCHED else max(CELL, SEARCHED // max(1, len(texts)))
-    return whole("\x1f".join(text[:room] for text in texts).casefold()).replace("\0", "")
+    joined = "\x1f".join([text[:room] for text in texts])
+    return (joined.lower() if joined.isascii() else whole(joined.casefold())).replace("\0", "")
 
 
 def _is_number(text: str) -> bool:

@@ -143,13 +143,15 @@ def items(entry: LibraryEntry, index: TableIndex, view: ListView) -> Markup:
         tag("p", f"{total:,} of {index.count:,} rows{unread}", class_="count", role="status"),
         shown,
         _paging(entry, view, pages),
-        _document_link(entry),
+        _links(entry, masked=bool(masked)),
         data_here="items",
     )
 
 
-def _document_link(entry: LibraryEntry) -> Markup:
+def _links(entry: LibraryEntry, *, masked: bool) -> Markup:
     links: list[Child] = [tag("a", "What may be promised of it", href=address("promise", of=entry.key))]
+    if not masked:
+        links += [" · ", tag("a", "Download the table", href=address("items/file", of=entry.key))]
     if entry.format == "rrf-delivery":
         links += [" · ", tag("a", "The whole document as a page", href=address("document", of=entry.key))]
     return prose(links)

@@ -22,7 +22,6 @@ from urllib.parse import parse_qsl, urlencode
 
 from rrf_design.errors import InputError, MissingDependency, RetryLater, RRFError
 from rrf_design.studio import _pages as pages
-from rrf_design.studio import _views as views
 from rrf_design.studio._index import ListView
 from rrf_design.studio._items import asked, open_item
 from rrf_design.studio._library import Library, LibraryEntry
@@ -167,7 +166,14 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         from starlette.applications import Starlette
         from starlette.concurrency import run_in_threadpool
         from starlette.middleware import Middleware
-        from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+        from starlette.responses import (
+            FileResponse,
+            HTMLResponse,
+            JSONResponse,
+            PlainTextResponse,
+            Response,
+            StreamingResponse,
+        )
         from starlette.routing import Route
     except ImportError:
         raise MissingDependency("studio needs Starlette and uvicorn: pip install 'rrf-design[studio]'") from None
@@ -239,23 +245,44 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         return StreamingResponse(told, media_type="text/event-stream")
 
     def proof(request: Request) -> tuple[str, Any]:
+        from rrf_design.studio import _views as views
+
         entry = library.entry(request.query_params.get("of", ""))
         return f"Proof of {entry.title}", views.proof(entry)
 
     def steps(request: Request) -> tuple[str, Any]:
+        from rrf_design.studio import _views as views
+
         entry = library.entry(request.query_params.get("of", ""))
         return entry.title, views.steps(library, entry)
 
     def promise(request: Request) -> tuple[str, Any]:
+        from rrf_design.studio import _views as views
+
         query = request.query_params
         return "What may be promised", views.promise(library, query.get("of", ""), asked=query.get("forecast") == "1")
 
     def compare(request: Request) -> tuple[str, Any]:
+        from rrf_design.studio import _views as views
+
         query = request.query_params
         return "What changed", views.compare(library, query.get("a", ""), query.get("b", ""))
 
     def review(request: Request) -> tuple[str, Any]:
         return "Review", pages.review(library, request.query_params.get("of", ""))
+
+    def handed_over(request: Request) -> Response:
+        """A delivered table as its file is, to be sent on; not while a row of it waits for a blind
+        look.
+        """
+        try:
+            entry = table_of(request)
+        except RRFError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        assert entry.path is not None
+        if library.index(entry.path).masked:
+            return PlainTextResponse("rows of it wait for a blind look", status_code=409)
+        return FileResponse(entry.path, filename=entry.path.name)
 
     def labels(request: Request) -> Response:
         """Today's review file, with what was filled in."""
@@ -292,6 +319,7 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
     routes = [
         Route("/", show(home, here="")),
         Route("/items", show(items)),
+        Route("/items/file", handed_over),
         Route("/item", show(item)),
         Route("/document", show(document)),
         Route("/live", show(live, scripts=("live.js",))),

@@ -19,6 +19,9 @@
     set("calls", whole(now.calls)); set("flight", `${whole(now.in_flight)} in flight`);
     set("money", amount(now.money)); set("limit", of(now.money, now.money_limit));
     set("rate", now.a_second === null ? "–" : amount(Math.round(now.a_second * 10) / 10));
+    const left = now.answered && now.a_second ? ((now.items - now.answered) * now.calls) / now.answered / now.a_second : null;
+    const time = left === null ? "" : left < 90 ? `${Math.ceil(left)} s` : `${Math.ceil(left / 60)} min`;
+    set("over", now.because === null && time ? `about ${time} left, at this rate` : "");
     const failed = Object.entries(now.failures);
     set("failed", whole(failed.reduce((sum, [, count]) => sum + count, 0)));
     set("kinds", failed.map(([name, count]) => `${count} × ${name}`).join(", ") || "none");

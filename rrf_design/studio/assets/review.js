@@ -46,6 +46,7 @@
     if (now.text) add(about, "p", now.text, "text");
     if (now.own && Object.keys(now.own).length) cells(about, Object.entries(now.own));
     else if (now.prompt) add(about, "p", now.prompt, "text");
+    if (now.told && now.told.gain_per_cost) add(about, "p", `Worth: ${now.told.gain_per_cost} rows decided per unit of cost${now.told.rank ? `; number ${now.told.rank} in the list` : ""}. It fixes this row and proves nothing.`, "soft");
     if (now.told && Object.keys(now.told).length) cells(add(add(about, "details"), "div"), Object.entries(now.told));
     const fold = about.querySelector("details");
     if (fold) { const line = document.createElement("summary"); line.textContent = "Why this row is asked about"; fold.prepend(line); }

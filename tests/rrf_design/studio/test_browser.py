@@ -7,17 +7,21 @@ from __future__ import annotations
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import rrf_design as rrf
 from rrf_design.studio import Library, make_app
-from rrf_design.studio.labels import LabelStore
+from rrf_design.studio.labels import LabelStore, ask_on
+from rrf_design.tables import write_output
 
-from .conftest import HOSTILE, TOKEN
+from .conftest import HOSTILE, TOKEN, made
 
 uvicorn = pytest.importorskip("uvicorn")
 
@@ -241,3 +245,41 @@ def test_a_studio_that_is_gone_takes_the_label_when_it_is_back(
     page.get_by_text("Saved. 2 to look at").wait_for(timeout=20_000)
     page.locator(".offline").wait_for(state="hidden", timeout=10_000)
     assert [row["value"] for row in store.rows("deliver") if row["value"] != ""] == ["half typed"]
+
+
+def test_a_newcomer_labels_rows_finds_the_wrong_ones_and_sends_the_table_on(
+    serve: Callable[..., Serving], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    """By the page alone: somebody else has started `deliver --wait`."""
+    wrong = {name: {"sum": "1", "again": "1"} for name in ("inv/4", "inv/9")}
+    folder = made(tmp_path / "inv", [f"inv/{n}" for n in range(40)], wrong)
+    store = folder / "labels.sqlite"
+    LabelStore(store, make=True).close()
+    data = rrf.dataset(folder / "r.toml")
+
+    def deliver() -> None:
+        found = rrf.deliver(data, folder / "answers.jsonl", risk=0.05, ask=partial(ask_on, store))
+        write_output(folder / "delivered.csv", found.delivery)
+
+    working = threading.Thread(target=deliver)
+    working.start()
+    page = visit(studio := serve(folder))
+    page.get_by_role("link", name=re.compile("^Review")).first.click()
+    count, patience = 0, time.monotonic() + 90
+    while working.is_alive() and time.monotonic() < patience:
+        if not page.locator(".asked").is_visible():
+            page.wait_for_timeout(50)
+            continue
+        asked_for = re.search(r"inv/(\d+)", page.locator(".question").inner_text())
+        assert asked_for is not None
+        answer(page, str(int(asked_for[1]) + 10))
+        count += 1
+    working.join()
+    page.goto(studio.at("/"))
+    page.get_by_role("link", name="delivered.csv").click()
+    page.get_by_role("link", name="was corrected").click()
+    assert page.locator("a.opens").all_inner_texts() == ["inv/4", "inv/9"]
+    with page.expect_download() as sent:
+        page.get_by_role("link", name="Download the table").click()
+    assert Path(sent.value.path()).read_bytes() == (folder / "delivered.csv").read_bytes()
+    assert count >= 25
