@@ -277,7 +277,7 @@ def test_a_directory_becomes_a_page(tmp_path: Path) -> None:
     assert "0.14286" in made
     assert "40 more rows in curve.csv" in made
     assert 'The same as tables: <a href="#part-2">curve</a>' in made
-    assert '<section id="part-3"><h2>curve</h2>' in made
+    assert '<section id="part-2"><h2>curve</h2>' in made
 
 
 def test_an_answer_and_its_picture_come_before_the_conditions(tmp_path: Path) -> None:
