@@ -105,6 +105,12 @@ class Filler:
         self._shifted = tuple(
             (place, entry) for place, entry in enumerate(self._entries["relations"]) if "offset" in entry
         )
+        own = (("anchors", "value"), ("relations", "offset"), ("nodes", "parser"), ("nodes", "veto"))
+        self._alike = not self._vetoed and not any(
+            slot.kind is SlotKind.WHEN or (slot.section, slot.path[0]) in own for slot in self.slots
+        )
+        """No cell decides what reads the answers, or what checks and relations state."""
+        self._same_parts: RowParts | InputError | None = None
 
     @property
     def columns(self) -> frozenset[str]:
@@ -133,9 +139,10 @@ class Filler:
             attempt(self._read, slot, row, _deciding)
         if found:
             return found
-        attempt(self.values, row)
-        attempt(self.labels, row)
-        attempt(self.offsets, row)
+        if not self._alike or not isinstance(self._same_parts, RowParts) or self._same_parts.fault is not None:
+            attempt(self.values, row)
+            attempt(self.labels, row)
+            attempt(self.offsets, row)
         complete = self._text_columns <= row.keys()
         for slot in self._risky if complete else self._texts:
             attempt(self._read, slot, self._scope(slot, row), read_text)
@@ -182,8 +189,13 @@ class Filler:
         """What many rows make of the recipe; a row that nothing can be read of is its fault."""
         found: list[RowParts | InputError] = []
         for row in rows:
+            if self._same_parts is not None:
+                found.append(self._same_parts)
+                continue
             try:
                 found.append(self._parts(row))
+                if self._alike:
+                    self._same_parts = found[-1]
             except InputError as error:
                 found.append(error)
         return found

@@ -8,10 +8,15 @@ penalty on held-out fields.
 from __future__ import annotations
 
 from rrf_design.repairing._convex import PenaltyCalibration, calibrate
+from rrf_design.repairing._engine import KEPT as KEPT
 from rrf_design.repairing._engine import METHODS
+from rrf_design.repairing._engine import Agreed as Agreed
+from rrf_design.repairing._engine import AgreementPatterns as AgreementPatterns
+from rrf_design.repairing._engine import Field as Field
 from rrf_design.repairing._engine import Numbers as Numbers
 from rrf_design.repairing._engine import RepairEngine as RepairEngine
 from rrf_design.repairing._engine import SharedDesign as SharedDesign
+from rrf_design.repairing._engine import Sorted as Sorted
 from rrf_design.repairing._failures import Failure, count_failures
 from rrf_design.repairing._fields import ResponseField, read_responses
 from rrf_design.repairing._nonlinear import LocalRepair, finite_alternatives, log_coordinates, repair_nonlinear

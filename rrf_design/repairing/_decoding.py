@@ -31,7 +31,7 @@ from rrf_design.operators import Operator
 from rrf_design.premise import Parts, Protected, protected, protected_unread
 from rrf_design.repairing.contract import Array, Candidate, Task
 from rrf_design.verdict import assumed
-from solvers.decoding import SupportDecoder
+from solvers.decoding import SupportDecoder, SupportTable
 
 if TYPE_CHECKING:
     from rrf_design.noise import Radius
@@ -166,6 +166,11 @@ class Decoding:
     @cached_property
     def decoder(self) -> SupportDecoder:
         return SupportDecoder(self.operator.matrix, self.parts.groups, known=self.parts.known)
+
+    @cached_property
+    def table(self) -> SupportTable:
+        """All supports at once: of small designs only (`solvers.decoding.table_fits`)."""
+        return SupportTable(self.operator.matrix, self.operator.groups, k=self.k, known=self.erased)
 
     @cached_property
     def unseen_nodes(self) -> tuple[int, ...]:

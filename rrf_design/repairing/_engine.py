@@ -5,35 +5,55 @@ on B alone (margin, table of supports, null spaces) is shared, also between prob
 are equal. Each pattern of erased nodes is a design of its own. `repair`, `repair_many`, tables,
 live runs and policies repair through here; what a batch gives depends on the batch alone.
 
+`AgreementPatterns` says of many fields at once what a repair would say of each. Fields of one
+design whose answers agree and differ in the same way have one verdict, one reason and one bound,
+and differ in their values only: the first of each pattern is repaired, the others are computed in
+the very same arithmetic. Whatever could make a field differ from the first of its pattern (a
+residual above ε, a bound within rounding, several explanations) sends it the slow way, so that it
+has the same bits either way; `tests/rrf_design/tables/test_patterns.py` holds that.
+
 The decoder is chosen by name, or for "auto" by what the field allows; what a method has no use for
 is refused.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rrf_design.blocks import Anchor
 from rrf_design.errors import InputError
-from rrf_design.noise import Noise, Radius, radius_of
+from rrf_design.noise import Noise, Radius, radius_of, recovery_bound
 from rrf_design.repairing._decoding import Decoding, widened
 from rrf_design.repairing._exact import ZERO_RULE, Exact
-from rrf_design.repairing._fields import make_task
+from rrf_design.repairing._fields import make_task, relative_rounding
 from rrf_design.repairing._judgement import finish
-from rrf_design.repairing.contract import Array, Candidate, Decoder, DecoderOutcome, Prepared, Repair, Task
-from rrf_design.rows import alone
+from rrf_design.repairing.contract import (
+    Array,
+    Candidate,
+    Certainty,
+    Decoder,
+    DecoderOutcome,
+    Prepared,
+    Repair,
+    Task,
+    Values,
+)
+from rrf_design.rows import LARGEST_ENTRY, alone
 
 if TYPE_CHECKING:
     from rrf_design.design import Design
     from rrf_design.operators import Operator
     from rrf_design.problem import Problem, Selection
+    from rrf_design.verdict import Verdict
     from solvers.decoding import SupportTable
 
 DENSE_SUPPORTS = 20_000
@@ -213,11 +233,12 @@ class RepairEngine:
     """Repairs batches of fields; what their designs share is worked out once and kept for the
     batches that follow. Not thread-safe.
 
-    What a batch gives depends on the batch alone, not on those before it.
+    What a batch gives depends on the batch alone, not on those before it; of a `table`, what a
+    field gives depends on the field alone, to the last bit.
     """
 
-    def __init__(self, *, method: str = "auto") -> None:
-        self._method = method
+    def __init__(self, *, method: str = "auto", table: bool = False) -> None:
+        self._method, self._table = method, table
         self._shared: dict[Hashable, SharedDesign] = {}
         self._decodings: dict[str, Decoding] = {}
 
@@ -230,17 +251,23 @@ class RepairEngine:
             self._shared[key] = make()
         return self._shared[key]
 
+    def decoding(self, one: Prepared) -> Decoding:
+        """What fields of this one's design share, made when it is first asked for."""
+        if one.design not in self._decodings:
+            self._decodings[one.design] = Decoding.of(one.task)
+        return self._decodings[one.design]
+
     def repair(self, prepared: Sequence[Prepared]) -> tuple[Repair, ...]:
         """Repairs in the order of the fields; those of one design are decoded together."""
-        groups: dict[str, list[int]] = {}
+        groups: dict[tuple[str, float], list[int]] = {}
         for position, one in enumerate(prepared):
-            if one.design not in self._decodings:
-                self._decodings[one.design] = Decoding.of(one.task)
-            groups.setdefault(one.design, []).append(position)
+            self.decoding(one)
+            groups.setdefault((one.design, one.task.epsilon if self._table else 0.0), []).append(position)
         items: dict[int, Repair] = {}
-        for whole, positions in groups.items():
+        for (whole, _), positions in groups.items():
             started, design = time.perf_counter(), self._decodings[whole]
-            outcomes = _decode_alike([prepared[i].task for i in positions], design, self._method)
+            few = 0 if self._table else FEW
+            outcomes = _decode_alike([prepared[i].task for i in positions], design, self._method, few)
             seconds = (time.perf_counter() - started) / len(positions)
             for i, (task, outcome, why) in zip(positions, outcomes, strict=True):
                 items[i] = finish(prepared[i], task, outcome, design, seconds=seconds, why=why)
@@ -250,6 +277,195 @@ class RepairEngine:
     def prepared(problem: Problem, responses: Any, *, select: Selection = None) -> Prepared:
         """A field with a problem of its own, ready to be repaired."""
         return SharedDesign(problem, problem.design(select)).prepared(responses, digest=problem.digest)
+
+
+class Field(NamedTuple):
+    """One item's field: its own right-hand sides by block, and its answers by node."""
+
+    values: Mapping[str, Numbers]
+    answers: Mapping[str, Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What a repair says of an item, as far as a delivered row needs it."""
+
+    verdict: Verdict
+    assumes: str
+    repaired: Mapping[str, Values | None]
+    bounds: Mapping[str, float | None]
+    support: tuple[str, ...]
+    erased: Mapping[str, str]
+    reason: str
+    gamma: float
+    residual: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What the first item of a pattern came to."""
+
+    found: Repair
+    bound: float
+    exact: bool
+    """Its bound is within the rounding of its numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Fields of one design, in its arithmetic; row i of each array belongs to field i."""
+
+    response: Array
+    syndrome: Array
+    tolerance: Array
+    rounding: Array
+    usable: NDArray[np.bool_]
+    """The others hold numbers that nothing is computed with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Fields of one design by pattern."""
+
+    keys: tuple[tuple[Any, ...] | None, ...]
+    """Equal for fields of one pattern; None for one that has to go the slow way."""
+    batch: _Batch
+    error: Array
+    residual: Array
+    edited: NDArray[np.bool_]
+
+
+class AgreementPatterns:
+    """The patterns of one design with one set of unread answers: what the first item of each came
+    to is kept, never what an item's own numbers were.
+    """
+
+    def __init__(self, design: SharedDesign, first: Prepared, decoding: Decoding, *, node: str, method: str) -> None:
+        self._design, self._decoding, self._node, self._epsilon = design, decoding, node, first.task.epsilon
+        self._blank = {name: (0.0,) * first.task.problem.node_by_id[name].dim for name in first.field.invalid}
+        self._known: dict[tuple[Any, ...], _Pattern | None] = {}
+        self.fits = _fits(first, decoding, method)
+        """Whether items of this design can be sorted at all."""
+
+    def knows(self, key: tuple[Any, ...]) -> bool:
+        return key in self._known
+
+    def learn(self, key: tuple[Any, ...], one: Prepared, found: Repair) -> None:
+        """What the first item of a pattern came to, repaired the slow way."""
+        self._known[key] = _pattern(one, found, self._decoding)
+
+    def sort(self, fields: Sequence[Field]) -> Sorted:
+        """Which pattern each field has, all at once."""
+        from solvers.decoding import table_fits
+
+        operator, decoding, epsilon = self._design.operator, self._decoding, self._epsilon
+        batch = self._arithmetic(fields)
+        count, width = batch.response.shape
+        error, whole = np.zeros((count, width)), len(operator.node_ids)
+        chosen: list[int | None] = [None] * count
+        silent = ~batch.syndrome.any(axis=1)
+        for i in np.flatnonzero(silent & batch.usable).tolist():
+            chosen[i] = -1  # nothing disagrees: no error explains it, whatever the design is
+        rest = np.flatnonzero(~silent & batch.usable)
+        if len(rest) and not operator.premise.units and table_fits(whole - len(decoding.erased), decoding.k):
+            found = decoding.table.decode(batch.syndrome[rest], epsilon=epsilon, tolerance=batch.tolerance[rest])
+            edge = np.abs(found.residual - epsilon) <= batch.tolerance[rest]
+            clear = found.explained & (found.minimal.sum(axis=1) == 1) & ~(edge & (batch.tolerance[rest] < epsilon))
+            for place, i in enumerate(rest.tolist()):
+                if clear[place] and not found.undecided[place] and not found.zero_rule:
+                    chosen[i] = int(found.chosen[place])
+            error[rest] = found.error
+        misfit = np.ascontiguousarray((operator.matrix @ error.T).T - batch.syndrome)
+        residual = np.array([math.sqrt(row.dot(row)) for row in misfit])
+        edited = np.maximum.reduceat(np.abs(error), operator.node_offsets[:-1], axis=1) > 0.0
+        edited[:, list(decoding.erased)] = False
+        fine = residual <= (epsilon + batch.tolerance) * (1.0 + 1e-9)
+        keys = tuple(None if one is None or not fine[i] else (one, edited[i].tobytes()) for i, one in enumerate(chosen))
+        return Sorted(keys, batch, error, residual, edited)
+
+    def said(self, found: Sorted, i: int, answers: Mapping[str, Values]) -> Agreed | None:
+        """What a repair of field i would say; None where only the slow way can tell."""
+        key = found.keys[i]
+        pattern = None if key is None else self._known.get(key)
+        if pattern is None:
+            return None
+        rounding, allowed = float(found.batch.rounding[i]), float(found.batch.tolerance[i])
+        spread = recovery_bound(allowed, self._decoding.facts.lower)
+        if spread > max(1e-3 * pattern.bound, rounding) or (pattern.bound <= rounding) is not pattern.exact:
+            return None
+        first = pattern.found
+        value: Values | None = None
+        if first.repaired[self._node] is not None:
+            value = answers.get(self._node)
+            place = self._decoding.operator.node_index[self._node]
+            if value is None or found.edited[i, place]:
+                moved = found.batch.response[i] - found.error[i]
+                value = self._decoding.operator.unstack(moved, only=(place,))[self._node]
+        return Agreed(
+            first.verdict,
+            first.assumes,
+            {self._node: value},
+            first.bounds,
+            first.support,
+            first.erased,
+            first.reason,
+            first.gamma,
+            float(found.residual[i]),
+        )
+
+    def _arithmetic(self, fields: Sequence[Field]) -> _Batch:
+        """`make_task` for many fields."""
+        operator, blank = self._design.operator, self._blank
+        rows, targets, same = [], [], dict[tuple[Any, ...], Array | None]()
+        for one in fields:
+            rows.append(
+                [x for name in operator.node_ids for x in (blank[name] if name in blank else one.answers[name])]
+            )
+            stated = tuple(one.values.items())
+            if stated not in same:
+                same[stated] = self._target(one.values)
+            targets.append(same[stated])
+        height = operator.shape[0]
+        response = np.array(rows, dtype=np.float64)
+        usable = np.array([target is not None for target in targets])
+        target = np.array([np.zeros(height) if one is None else one for one in targets]).reshape(len(fields), height)
+        usable &= np.isfinite(target).all(axis=1)
+        for part in (response, target):
+            usable &= np.abs(part).max(axis=1, initial=0.0) <= LARGEST_ENTRY
+        response[~usable], target[~usable] = 0.0, 0.0
+        syndrome = (operator.matrix @ response.T).T - target
+        sizes = (operator.magnitudes @ np.abs(response).T).T + np.abs(target)
+        allowed = relative_rounding(operator)
+        tolerance = np.array([allowed * math.sqrt(row.dot(row)) for row in np.ascontiguousarray(sizes)])
+        rounding = 1e-9 * np.maximum(1.0, np.abs(response).max(axis=1, initial=0.0))
+        return _Batch(response, np.ascontiguousarray(syndrome), tolerance, rounding, usable)
+
+    def _target(self, values: Mapping[str, Numbers]) -> Array | None:
+        try:
+            return self._design.aimed(values).target
+        except InputError:
+            return None
+
+
+def _fits(first: Prepared, decoding: Decoding, method: str) -> bool:
+    operator, task = decoding.operator, first.task
+    if operator.uncertain or operator.fiber_factors or operator.premise.wrong_checks or task.candidates:
+        return False
+    if task.work.options or task.work.time_limit is not None or task.radius is None or task.radius.field is not None:
+        return False
+    return choose(method, task)[0].name == "exact" and not decoding.grounds(task).fixing
+
+
+def _pattern(one: Prepared, found: Repair, decoding: Decoding) -> _Pattern | None:
+    """What others of the pattern share; None where it depends on more than the pattern."""
+    if found.certainty not in (Certainty.UNIQUE, Certainty.BOUNDED) or found.decided_by is not None:
+        return None
+    if found.error_bound is None or found.alternatives or found.wrong_checks:
+        return None
+    task, lower = one.task, decoding.facts.lower
+    if not lower > 0.0 or recovery_bound(task.tolerance, lower) > max(5e-4 * found.error_bound, task.rounding):
+        return None  # rounding alone may have widened the bound
+    return _Pattern(found, found.error_bound, found.error_bound <= task.rounding)
 
 
 def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, DecoderOutcome]:
@@ -267,9 +483,13 @@ def decode(task: Task, decoder: Decoder, design: Decoding) -> tuple[Task, Decode
     return task, replace(found, boundless=True, notes=(*found.notes, note))
 
 
-def _decode_alike(tasks: list[Task], design: Decoding, method: str) -> list[tuple[Task, DecoderOutcome, str]]:
+FEW = 4
+"""Fields of a design for which a table of its supports is not worth making."""
+
+
+def _decode_alike(tasks: list[Task], design: Decoding, method: str, few: int) -> list[tuple[Task, DecoderOutcome, str]]:
     """Task, outcome and the reason for the method, of fields that share a design."""
-    from solvers.decoding import SupportTable, table_fits
+    from solvers.decoding import table_fits
 
     first = choose(method, tasks[0])
     alike = isinstance(first[0], Exact) and not any(task.candidates for task in tasks)
@@ -282,11 +502,10 @@ def _decode_alike(tasks: list[Task], design: Decoding, method: str) -> list[tupl
     else:
         free = len(design.operator.node_ids) - len(design.erased)
         radii = {task.epsilon for task in tasks}
-        if len(tasks) < 4 or premise.units or not table_fits(free, design.k) or len(radii) > 1:
+        if len(tasks) < few or premise.units or not table_fits(free, design.k) or len(radii) > 1:
             outcomes = [first[0].with_decoder(task, design.decoder, design.parts) for task in tasks]
         else:
-            table = SupportTable(design.operator.matrix, design.operator.groups, k=design.k, known=design.erased)
-            outcomes = _from_table(tasks, table, radii.pop())
+            outcomes = _from_table(tasks, design.table, radii.pop())
     return [(task, outcome, why) for task, outcome, (_, why) in zip(tasks, outcomes, chosen, strict=True)]
 
 

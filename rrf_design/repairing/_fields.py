@@ -90,7 +90,7 @@ def make_task(
         k=check_k(k, problem.k),
         epsilon=radius.epsilon,
         radius=radius,
-        tolerance=_rounding(operator) * float(np.linalg.norm(sizes)),
+        tolerance=relative_rounding(operator) * float(np.linalg.norm(sizes)),
         values=field.values,
         candidates={**field.samples, **_candidates(problem, operator, candidates or {})},
         work=work,
@@ -98,7 +98,7 @@ def make_task(
     return task, field
 
 
-def _rounding(operator: Operator) -> float:
+def relative_rounding(operator: Operator) -> float:
     """A bound on the relative rounding of the sums in B y − c, so that no true explanation is lost
     to it.
     """

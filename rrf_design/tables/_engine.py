@@ -42,7 +42,17 @@ from rrf_design.questions.datasets import Dataset
 from rrf_design.questions.filling import Filler, RowParts
 from rrf_design.questions.recipe import Recipe
 from rrf_design.questions.reviews import Reviews, read_reviews
-from rrf_design.repairing import Numbers, RepairEngine, SharedDesign
+from rrf_design.repairing import (
+    KEPT,
+    Agreed,
+    AgreementPatterns,
+    Field,
+    Numbers,
+    RepairEngine,
+    ResponseField,
+    SharedDesign,
+    Sorted,
+)
 from rrf_design.repairing.contract import Prepared, Repair, WorkSettings
 from rrf_design.responses.open_text import Classes
 from rrf_design.responses.parsed import Parser, labelled
@@ -146,8 +156,14 @@ class _Item:
     """By node: what its answer can't be right about."""
     several: bool = False
     """It is one of several fields."""
-    task: int = -1
-    """Place of its task in the batch: items with equal answers and checks share one."""
+    design: SharedDesign | None = None
+    values: Mapping[str, Numbers] = field(default_factory=dict)
+    """What its checks and relations state."""
+    answered: ResponseField | None = None
+    task: Prepared | None = None
+    """Where it was repaired by itself: items with equal answers and checks share one."""
+    found: Repair | Agreed | None = None
+    """What its repair says."""
     row: Row | None = None
 
     @property
@@ -155,7 +171,7 @@ class _Item:
         return self.template.node
 
     @property
-    def answered(self) -> Any:
+    def said(self) -> Any:
         """What was answered about the delivered value, as it was answered."""
         reading = self.readings.get(self.node)
         return None if reading is None else reading.said if self.several else reading.raw
@@ -173,7 +189,10 @@ class TableEngine:
     def __init__(self, recipe: Recipe, examples: Mapping[str, Problem], settings: EngineSettings) -> None:
         self.settings = settings
         self._filler = Filler(recipe)
-        self._engine = RepairEngine(method=settings.method)
+        self._engine = RepairEngine(method=settings.method, table=True)
+        self._patterns: dict[tuple[SharedDesign, tuple[tuple[str, str], ...]], AgreementPatterns] = {}
+        self._short = True
+        """Equal agreement patterns are judged once; tests compare with what is said without it."""
         self._whole: dict[str, ItemTemplate] = {}
         """By structure: what all fields of an item share, so what it costs."""
         self._templates: dict[str, tuple[ItemTemplate, ...]] = {}
@@ -201,22 +220,100 @@ class TableEngine:
         """One row for each item, in order: all are read, then decoded together, then said, field by
         field.
 
-        What is equal within the batch is repaired once; never what an earlier one had, so that a
-        row does not depend on where and after what it is worked on.
+        What is equal within the batch is repaired once. A row has the same bits wherever, beside
+        what and after what it is worked on.
         """
         batch = [_Item(raw, self._whole[raw.structure]) for raw in items]
         self._read(batch)
         fields = [self._of_fields(item) for item in batch]
-        tasks: dict[Hashable, tuple[int, Prepared]] = {}
-        for item in chain.from_iterable(fields):
+        whole = list(chain.from_iterable(fields))
+        for item in whole:
             if item.row is None:
-                self._try(self._prepare, item, tasks)
-        repairs = self._engine.repair([task for _, task in tasks.values()])
-        return [self._joined(item, several, repairs) for item, several in zip(batch, fields, strict=True)]
+                self._try(self._prepare, item)
+        self._repair([item for item in whole if item.row is None])
+        return [self._joined(item, several) for item, several in zip(batch, fields, strict=True)]
 
-    def _joined(self, item: _Item, fields: Sequence[_Item], repairs: Sequence[Repair]) -> Row:
+    def _repair(self, batch: Sequence[_Item]) -> None:
+        """What a repair says of each item, where it can, by the pattern of its answers."""
+        groups: dict[tuple[SharedDesign, tuple[tuple[str, str], ...]], list[_Item]] = {}
+        for item in batch:
+            assert item.design is not None
+            assert item.answered is not None
+            groups.setdefault((item.design, tuple(item.answered.invalid.items())), []).append(item)
+        sorted_: list[tuple[AgreementPatterns, Sorted, list[_Item]]] = []
+        slow: list[_Item] = []
+        learnt: dict[int, tuple[AgreementPatterns, tuple[Any, ...]]] = {}
+        for key, members in groups.items():
+            patterns = self._patterns_of(key, members) if self._short else None
+            if patterns is None or not patterns.fits:
+                slow += members
+                continue
+            found = patterns.sort([Field(one.values, one.answered.values) for one in members if one.answered])
+            sorted_.append((patterns, found, members))
+            new = set[tuple[Any, ...]]()
+            for item, pattern in zip(members, found.keys, strict=True):
+                if pattern is None or not (patterns.knows(pattern) or pattern in new):
+                    slow.append(item)
+                    if pattern is not None:
+                        new.add(pattern)
+                        learnt[id(item)] = patterns, pattern
+        done: dict[Hashable, tuple[Prepared, Repair]] = {}
+        self._slowly(slow, done)
+        for item in slow:
+            if id(item) in learnt and item.task is not None and isinstance(item.found, Repair):
+                patterns, pattern = learnt[id(item)]
+                patterns.learn(pattern, item.task, item.found)
+        for patterns, found, members in sorted_:
+            for i, item in enumerate(members):
+                if item.found is None and item.answered is not None:
+                    item.found = patterns.said(found, i, item.answered.values)
+        self._slowly([item for item in batch if item.found is None and item.row is None], done)
+
+    def _patterns_of(
+        self, key: tuple[SharedDesign, tuple[tuple[str, str], ...]], members: Sequence[_Item]
+    ) -> AgreementPatterns | None:
+        """The patterns of a design; None where no item of it can be repaired."""
+        if key not in self._patterns:
+            for item in members:
+                try:
+                    first = self._prepared(item)
+                except InputError:
+                    continue  # which is said of it where it is repaired
+                if len(self._patterns) >= KEPT:
+                    self._patterns.clear()
+                decoding, method = self._engine.decoding(first), self.settings.method
+                self._patterns[key] = AgreementPatterns(key[0], first, decoding, node=item.node, method=method)
+                break
+        return self._patterns.get(key)
+
+    def _prepared(self, item: _Item) -> Prepared:
+        assert item.design is not None
+        return item.design.prepared(item.answered, values=item.values, k=self.settings.k, work=self.settings.work)
+
+    def _slowly(self, items: Sequence[_Item], done: dict[Hashable, tuple[Prepared, Repair]]) -> None:
+        """Repair items as `rrf_design.repairing` does, those with equal answers and checks once."""
+        tasks: dict[Hashable, Prepared] = {}
+        places: list[Hashable] = []
+        for item in items:
+            assert item.answered is not None
+            answered = item.answered
+            stated = frozenset(item.values.items())
+            same: Hashable = (item.design, stated, *answered.values.items(), None, *answered.invalid.items())
+            places.append(same)
+            try:
+                if same not in tasks and same not in done:
+                    tasks[same] = self._prepared(item)
+            except InputError as error:
+                item.row = unusable_row(item.raw.id, str(error))
+        if tasks:
+            done |= zip(tasks, zip(tasks.values(), self._engine.repair(list(tasks.values())), strict=True), strict=True)
+        for item, same in zip(items, places, strict=True):
+            if item.row is None:
+                item.task, item.found = done[same]
+
+    def _joined(self, item: _Item, fields: Sequence[_Item]) -> Row:
         """The row of an item from its fields; what they share is paid for once."""
-        row = joined_row([(one.node, self._said(one, repairs)) for one in fields])
+        row = joined_row([(one.node, self._said(one)) for one in fields])
         if len(fields) == 1 or item.row is not None:
             return row
         return replace(row, cost=self._cost(item, tuple(dict.fromkeys(n for one in fields for n in one.selected))))
@@ -274,15 +371,15 @@ class TableEngine:
         except InputError as error:
             item.row = unusable_row(item.raw.id, str(error))
 
-    def _prepare(self, item: _Item, tasks: dict[Hashable, tuple[int, Prepared]]) -> None:
-        """The task of an item, or its row where there is nothing to repair."""
+    def _prepare(self, item: _Item) -> None:
+        """What is to be repaired of an item, or its row where there is nothing to repair."""
         readings, example = item.readings, item.template.problem
         item.row = self._decided(item) if item.raw.reviews else None
         if item.row is not None:
             return
         if not any(reading.parsed is not None for reading in readings.values()):
             unread = tuple(dict.fromkeys((*readings, *(n.id for n in example.nodes if n.cost is None))))
-            row = unusable_row(item.raw.id, _nothing_read(readings), unread=unread, raw=item.answered)
+            row = unusable_row(item.raw.id, _nothing_read(readings), unread=unread, raw=item.said)
             item.row = replace(row, cost=self._cost(item, ()))
             return
         labels, values = self._known(item)
@@ -292,29 +389,29 @@ class TableEngine:
             vector = item.classes.vector(labelled(label, strict=True))
             assert vector is not None
             values[name] = vector
-        answered = field_of(readings, design.operator.node_ids, item.classes)
-        same = (design, frozenset(values.items()), *answered.values.items(), None, *answered.invalid.items())
-        if same not in tasks:
-            task = design.prepared(answered, values=values, k=self.settings.k, work=self.settings.work)
-            tasks[same] = len(tasks), task
-        item.selected, item.task = design.selected, tasks[same][0]
+        item.design, item.values, item.selected = design, values, design.selected
+        item.answered = field_of(readings, design.operator.node_ids, item.classes)
 
-    def _said(self, item: _Item, repairs: Sequence[Repair]) -> Row:
+    def _said(self, item: _Item) -> Row:
         row = item.row
         if row is None:
             assert item.classes is not None
+            assert item.found is not None
             row = repaired_row(
                 item.raw.id,
-                repairs[item.task],
+                item.found,
                 node=item.node,
                 parser=item.parser,
                 classes=item.classes,
-                raw=item.answered,
+                raw=item.said,
+                cost=self._cost(item, item.selected),
+                structure=item.raw.structure,
             )
-            row = replace(row, cost=self._cost(item, item.selected))
         if item.broken:
             words = "; ".join(dict.fromkeys(item.broken.values()))
             row = row.with_value(reason=f"{row.reason} An answer can't be right and counts as unread: {words}.")
+        if item.found is not None and row.verdict.passes:
+            return row
         return replace(row, structure=item.raw.structure, **self._help(item, row))
 
     def _known(self, item: _Item) -> tuple[dict[str, str], dict[str, Numbers]]:

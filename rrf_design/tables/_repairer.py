@@ -104,8 +104,9 @@ class Repairer:
             except InputError as error:
                 row = unusable_row(name, str(error))
                 found.append(joined_row([(field, row) for field in self._recipe.fields or ("",)]))
-        for item in found:  # one by one: a product over many rows is rounded otherwise than over one
-            yield item if isinstance(item, Row) else self._engine.rows([item])[0]
+        rows = iter(self._engine.rows([item for item in found if isinstance(item, RawItem)]))
+        for item in found:
+            yield item if isinstance(item, Row) else next(rows)
 
     def _structure(self, cells: Mapping[str, Any]) -> str:
         faults = self._filler.faults(cells)

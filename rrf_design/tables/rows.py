@@ -318,21 +318,32 @@ def _only(names: tuple[str, ...], value: tuple[float, ...]) -> Any:
     return chosen[0] if len(chosen) == 1 else plain(value)
 
 
-def repaired_row(name: str, found: _RepairLike, *, node: str, parser: Parser | None, classes: Classes, raw: Any) -> Row:
+def repaired_row(
+    name: str,
+    found: _RepairLike,
+    *,
+    node: str,
+    parser: Parser | None,
+    classes: Classes,
+    raw: Any,
+    cost: float = 0.0,
+    structure: str = "",
+) -> Row:
     """The row of an item that was repaired."""
     value = found.repaired.get(node) if found.verdict.passes or found.verdict is Verdict.AMBIGUOUS else None
-    said = Value(found.verdict, found.assumes, raw=raw, reason=found.reason)
+    answer, bound, changed = None, None, None
     if value is not None:
+        answer, bound = shown_value(value, parser, classes), found.bounds.get(node)
         changed = node in found.support or node in found.erased
-        answer = shown_value(value, parser, classes)
-        said = replace(said, answer=answer, bound=found.bounds.get(node), changed=changed)
     return Row(
         name,
-        (said,),
-        wrong=tuple(found.support),
-        unread=tuple(found.erased),
-        gamma=found.gamma,
-        misfit=found.residual,
+        (Value(found.verdict, found.assumes, answer, raw, bound, changed, found.reason),),
+        cost,
+        tuple(found.support),
+        tuple(found.erased),
+        found.gamma,
+        structure,
+        found.residual,
     )
 
 

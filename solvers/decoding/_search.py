@@ -7,11 +7,11 @@ floats they are: supports are excluded by tests that carry a bound on every roun
 where such a bound can't tell they are decided in rationals.
 
 `SupportTable` prepares every support of a small design once, so that thousands of syndromes are
-decoded by matrix products. For each support of at most k nodes the table keeps an orthonormal basis
-U_S of its span; the residuals of all syndromes are then ‖s − U_S U_Sᵀ s‖, one product per support
-for the whole batch, and the errors of all fields that chose one support share one pseudo-inverse.
-Each basis comes with a proven error, so that a residual is on the right side of ε in exact
-arithmetic, or so near that it is decided in rationals.
+decoded by matrix products, each to the same bits as if it were alone. For each support of at most k
+nodes the table keeps an orthonormal basis U_S of its span; the residuals of all syndromes are then
+‖s − U_S U_Sᵀ s‖, for all supports at once, and the errors of all fields that chose one support
+share one pseudo-inverse. Each basis comes with a proven error, so that a residual is on the right
+side of ε in exact arithmetic, or so near that it is decided in rationals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from solvers._exact import exact_rank, span_within
 from solvers._gram import NodeColumns, column_groups
 from solvers.decoding._traversal import Basis, PrefixLevel, Scan, Told, Traversal
-from solvers.decoding.spans import DEPENDENT, UNIT, Spans, as_operator, local_part
+from solvers.decoding.spans import DEPENDENT, UNIT, Spans, as_operator, left, lengths, local_part, products
 
 Array = NDArray[np.float64]
 
@@ -470,6 +470,10 @@ def table_fits(nodes: int, k: int) -> bool:
     return sum(comb(nodes, size) for size in range(min(k, nodes) + 1)) <= LARGEST
 
 
+TOGETHER = 2**19
+"""Numbers that a table works on at once."""
+
+
 class SupportTable:
     """All supports of at most k nodes of one design, with `known` (erased) nodes in each of them at
     no charge.
@@ -487,6 +491,11 @@ class SupportTable:
         self._bases = tuple(decoder.basis(part) for part in self.supports)
         self._columns = tuple(columns.joined((*self.known, *part)) for part in self.supports)
         self._dense = dense
+        self._inverses: dict[int, Array] = {}
+        rank = max((len(basis.vectors) for basis in self._bases), default=0)
+        self._spans = np.zeros((len(self.supports), dense.shape[0], rank))
+        for position, basis in enumerate(self._bases):
+            self._spans[position, :, : len(basis.vectors)] = basis.wide(dense.shape[0])
         place = {part: position for position, part in enumerate(self.supports)}
         self._below = tuple(
             np.array([place[part] for size in range(len(whole)) for part in combinations(whole, size)], dtype=np.int64)
@@ -499,29 +508,46 @@ class SupportTable:
         pairs = zip(self.supports, self._bases, strict=True)
         return any(self._decoder.by_zero_rule(part, basis) for part, basis in pairs)
 
+    def _without_known(self, raw: Array) -> tuple[Array, float]:
+        """Syndromes with the known nodes projected out, as `SupportDecoder.without_known` does it
+        for one.
+        """
+        basis = self._decoder._known_basis
+        if basis is None:
+            return raw, 0.0
+        wide = basis.wide(raw.shape[1])
+        return left(left(raw, wide), wide), min(2.0 * basis.moves, 2.2)
+
+    def _inverse(self, position: int) -> Array:
+        """What takes syndromes to least-squares errors on one support."""
+        if position not in self._inverses:
+            part = self._dense[:, self._columns[position]]
+            self._inverses[position] = np.asarray(np.linalg.pinv(part, rcond=DEPENDENT), dtype=np.float64)
+        return self._inverses[position]
+
     def decode(self, syndromes: Any, *, epsilon: float = 0.0, tolerance: Any = None) -> BatchDecoding:
         """Decode the rows of `syndromes` (N, rows); ties go to the smaller support, then the
         smaller residual.
+
+        What a row comes to has the same bits whatever the others are.
         """
         raw = np.atleast_2d(np.asarray(syndromes, dtype=np.float64))
         if raw.shape[1] != self._dense.shape[0] or not np.isfinite(raw).all():
             raise ValueError(f"syndromes must be finite and have {self._dense.shape[0]} columns, one per row of B")
         count = len(raw)
-        lengths = np.linalg.norm(raw, axis=1)
+        norms = lengths(raw)
         slack = np.broadcast_to(
-            ROUNDING * lengths if tolerance is None else np.asarray(tolerance, dtype=np.float64), (count,)
+            ROUNDING * norms if tolerance is None else np.asarray(tolerance, dtype=np.float64), (count,)
         )
-        data, blur = self._decoder.without_known(raw)
+        data, blur = self._without_known(raw)
         radius = epsilon + slack
-        residuals = np.empty((count, len(self.supports)))
-        errors = np.empty(len(self.supports))
-        for position, basis in enumerate(self._bases):
-            span = basis.wide(raw.shape[1])
-            residuals[:, position] = np.linalg.norm(data - (data @ span) @ span.T, axis=1)
-            errors[position] = basis.moves + blur + (raw.shape[1] + 4) * UNIT
+        residuals, some = np.empty((count, len(self.supports))), max(1, TOGETHER // max(1, self._spans.size))
+        for start in range(0, count, some):
+            residuals[start : start + some] = lengths(left(data[start : start + some, None], self._spans))
+        errors = np.array([basis.moves for basis in self._bases]) + (blur + (raw.shape[1] + 4) * UNIT)
         good = residuals <= radius[:, None]
         undecided: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
-        near = np.abs(residuals - radius[:, None]) <= 1.01 * errors * lengths[:, None]
+        near = np.abs(residuals - radius[:, None]) <= 1.01 * errors * norms[:, None]
         for i, position in np.argwhere(near):
             exact = self._decoder.decide(raw[i], self.supports[position], float(radius[i]))
             good[i, position] = bool(exact)
@@ -540,8 +566,7 @@ class SupportTable:
         for position in np.unique(chosen):
             rows, columns = np.flatnonzero(chosen == position), self._columns[position]
             if len(columns):
-                inverse = np.linalg.pinv(self._dense[:, columns], rcond=DEPENDENT)
-                error[np.ix_(rows, columns)] = raw[rows] @ inverse.T
+                error[np.ix_(rows, columns)] = products(raw[rows], self._inverse(int(position)).T)
         picked = residuals[np.arange(count), chosen]
         smaller = np.where(sizes < sizes[chosen][:, None], residuals, np.inf).min(axis=1)
         return BatchDecoding(

@@ -368,3 +368,31 @@ def span_of(columns: Array) -> Array:
     columns = columns[:, norms > 0] / norms[norms > 0]
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(left[:, values > DEPENDENT])
+
+
+def products(rows: Array, matrix: Array) -> Array:
+    """`rows @ matrix` (..., columns), added up term by term in one order.
+
+    A library's product rounds a row one way or another as there are more or fewer of them.
+    """
+    found = rows[..., :1] * matrix[..., 0, :] if rows.shape[-1] else np.zeros((*rows.shape[:-1], matrix.shape[-1]))
+    for place in range(1, rows.shape[-1]):
+        found += rows[..., place, None] * matrix[..., place, :]
+    return found
+
+
+def left(data: Array, spans: Array) -> Array:
+    """What orthonormal columns (..., rows, rank) leave of data (..., rows): (I − UUᵀ)s."""
+    inner = products(data, spans)
+    rest = np.broadcast_to(data, (*inner.shape[:-1], data.shape[-1])).copy()
+    for place in range(spans.shape[-1]):
+        rest -= inner[..., place, None] * spans[..., place]
+    return rest
+
+
+def lengths(vectors: Array) -> Array:
+    """Of the last axis, squares added up in order."""
+    found = np.zeros(vectors.shape[:-1])
+    for place in range(vectors.shape[-1]):
+        found += np.square(vectors[..., place])
+    return np.asarray(np.sqrt(found))

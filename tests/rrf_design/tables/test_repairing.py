@@ -150,7 +150,7 @@ def test_equal_items_of_a_chunk_are_decoded_once(monkeypatch: pytest.MonkeyPatch
     assert counts == [4]
     monkeypatch.setattr(engine, "CHUNK", 1)  # each by itself
     apart = rrf.repair(rrf.dataset(recipe, table), answers)
-    assert counts == [4, *[1] * 6]
+    assert counts == [4, *[1] * 5]  # the second agrees as the first did: known already
     for one, other in zip(together.rows(), apart.rows(), strict=True):
         assert one == other
 
