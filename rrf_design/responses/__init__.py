@@ -10,7 +10,7 @@ from __future__ import annotations
 from rrf_design.responses import parsers
 from rrf_design.responses._programs import SeparatingInput, separating_inputs
 from rrf_design.responses._programs import extract as extract
-from rrf_design.responses._written import day_occurs, number_occurs, words_occur
+from rrf_design.responses._written import day_occurs, number_occurs, numbers_written, words_occur
 from rrf_design.responses.parsed import Parsed, Parser, ParseStatus
 from rrf_design.responses.parsers import Sensitivity, sensitivity
 
@@ -22,6 +22,7 @@ __all__ = [
     "SeparatingInput",
     "day_occurs",
     "number_occurs",
+    "numbers_written",
     "parsers",
     "sensitivity",
     "separating_inputs",

@@ -71,6 +71,17 @@ def number_occurs(text: str, value: Fraction, near: Fraction = Fraction(0)) -> b
     return bool(small) or _spells_numbers(plain)
 
 
+def numbers_written(text: str) -> tuple[float, ...]:
+    """Every number that a numeral of the `text` may stand for, its sign aside, smallest first: the
+    candidates of a discrete repair. Nothing of a text that can't be read, and no number in words.
+
+    >>> from rrf_design.responses import numbers_written
+    >>> numbers_written("net 40.00, VAT 7.60, total 47.60")
+    (7.6, 40.0, 47.6)
+    """
+    return tuple(sorted({float(number) for numbers, _, _ in _numerals(text) or () for number in numbers}))
+
+
 @lru_cache(128)
 def _numerals(text: str) -> tuple[tuple[tuple[Fraction, ...], bool, frozenset[str]], ...] | None:
     """Of every numeral: what it may stand for, whether its digits may be at any power of ten, and

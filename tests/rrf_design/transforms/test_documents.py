@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import rrf_design as rrf
+from rrf_design.responses import numbers_written
 from rrf_design.transforms import names, read_spec
 
 BY_HAND = tomllib.loads((Path(__file__).parent / "documents.toml").read_text(encoding="utf-8"))
@@ -85,6 +86,12 @@ def test_leading_digits_are_within_their_radius(case: dict[str, Any]) -> None:
     (relation,) = rrf.dataset({"answer": {"of": "a", "tolerance": 0.005}, "ask": ask}, [{"x": 1}])["1"].relations
     assert relation.uncertainty == 0.05
     assert abs(two - truth) <= 0.05 * abs(truth)
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=lambda case: case["answers"]["truth"])
+def test_the_truth_is_among_the_candidates_that_the_text_offers(case: dict[str, Any]) -> None:
+    found = numbers_written(case["text"])
+    assert any(number == pytest.approx(abs(float(case["answers"]["truth"]))) for number in found)
 
 
 @pytest.mark.parametrize("case", DAYS, ids=lambda case: case["answers"]["truth"])
