@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback_model import model_server
 
 import rrf_design as rrf
 from rrf_design.cli import main
@@ -448,33 +447,14 @@ def test_what_costs_nothing_or_was_limited_is_not_asked_about(run, consent_here,
     assert run(*priced).code == 2
     for said in (("--yes",), ("--budget", "5"), ("--money", "1"), ("--max-calls", "9")):
         ran = run(*priced, *said)
-        assert ran.json["money"] == 7e-6, said
+        assert ran.json["money"] == 6e-5, said
         assert ran.json["header"]["prices"]["openai:m"] == {"input": 1e-6, "output": 2e-6, "call": 0.0}
-
-
-class Answering(BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "42"}}
-        payload = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 1}}).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture
 def server():
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{made.server_port}/v1"
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with model_server(lambda prompt: "42") as address:
+        yield address
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="left out: the question at a terminal, for want of one")
