@@ -459,6 +459,10 @@ def review(library: Library, key: str) -> Markup:
             class_="asked",
             hidden=True,
         ),
+        prose(
+            tag("button", "Have 10 labelled rows labelled by a second person", type="button", data_act="twice"),
+            tag("span", "", class_="twice", role="status"),
+        ),
         tag("p", keys, " — keys count while nothing is typed.", class_="keys"),
         prose("The review file: ", [[link, " "] for link in files]) if files else None,
         tag("noscript", prose("The review needs JavaScript. Without it, fill in the review file.")),

@@ -59,6 +59,8 @@ TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8
 TOKEN, SHORTEST = "RRF_STUDIO_TOKEN", 16
 """The environment variable of a token of one's own: pages that are open survive a new start."""
 LONGEST_BODY = 1_000_000
+TWICE = 10
+"""Rows that a request for second labels is for."""
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -351,10 +353,15 @@ def _acted(library: Library, what: str, said: Mapping[str, Any]) -> dict[str, An
     question = tuple(str(said.get(name, "")) for name in ("queue", "id", "part"))
     told, found = "", None
     if what == "label":
-        told = store.label((question[0], question[1], question[2]), said.get("value"), who, stamp=str(said["stamp"]))
+        asked_for = (question[0], question[1], question[2])
+        again = said.get("second") is True
+        told = store.label(asked_for, said.get("value"), who, stamp=str(said["stamp"]), second=again)
     elif what == "later":
         store.later((question[0], question[1], question[2]), who)
         told = "later"
+    elif what == "twice":
+        store.twice(TWICE)
+        told = "some rows are asked about twice"
     elif what == "undo":
         found = store.undo(who)
         told = "undone" if found is not None else "nothing to undo"
@@ -366,7 +373,18 @@ def _acted(library: Library, what: str, said: Mapping[str, Any]) -> dict[str, An
     found = found or store.next(who)
     still, labels, own = store.progress(who)
     asked_now = None if found is None else asked(library, store.path, found)
-    return {"told": told, "question": asked_now, "open": still, "labels": labels, "own": own}
+    if asked_now is not None:
+        asked_now["second"] = found is not None and found.second
+    twice, same = store.agreement()
+    return {
+        "told": told,
+        "question": asked_now,
+        "open": still,
+        "labels": labels,
+        "own": own,
+        "twice": twice,
+        "same": same,
+    }
 
 
 def serve(

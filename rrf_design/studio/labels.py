@@ -12,6 +12,9 @@ given its own alone, so that no label that was given with the answers in sight e
 Several people may work at once. A question that is shown to one of them is theirs for two minutes
 (`LEASE`), prolonged while they look; then it is free again. A label is there, once and on the disk,
 before the next question is given.
+
+On request some rows are labelled twice, by somebody else and without the first label in sight. The
+second label is kept beside the first and changes nothing: it says how far people agree.
 """
 
 from __future__ import annotations
@@ -53,6 +56,9 @@ _TABLES = (
     " stamp text, taken integer, primary key (queue, id, part))",
     "create table if not exists rrf_leases (queue text, id text, part text, who text, until real,"
     " primary key (queue, id, part))",
+    "create table if not exists rrf_second (queue text, id text, part text, value text, who text, at real,"
+    " stamp text, primary key (queue, id, part))",
+    "create table if not exists rrf_twice (many integer)",
     "create table if not exists rrf_later (queue text, id text, part text, at real, primary key (queue, id, part))",
 )
 
@@ -78,6 +84,8 @@ class Question:
     blind: bool
     row: Mapping[str, Any]
     """As the review file has it."""
+    second: bool = False
+    """Somebody else has labelled it, and is not told of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +111,10 @@ class LabelStore:
         try:
             self._db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
             self._db.execute("pragma synchronous = full")
-            if make:
-                for text in _TABLES:
-                    self._db.execute(text)
-            self._db.execute("select 1 from rrf_questions limit 1")
+            if not make:
+                self._db.execute("select 1 from rrf_questions limit 1")
+            for text in _TABLES:
+                self._db.execute(text)
         except sqlite3.Error as error:
             raise InputError(f"{path}: is no store of labels, and can't be made one ({error})") from None
 
@@ -160,8 +168,24 @@ class LabelStore:
     def blind_ids(self) -> frozenset[str]:
         """Rows whose answers nobody may see yet."""
         query = f"select distinct id from rrf_questions q where open = 1 and blind = 1 and {_UNLABELLED}"
+        again = f"select id from ({_SECOND}) where blind = 1"
         with self._lock:
-            return frozenset(name for (name,) in self._db.execute(query))
+            return frozenset(name for (name,) in self._db.execute(f"{query} union {again}"))
+
+    def twice(self, many: int) -> None:
+        """Have so many more of the labelled rows labelled by a second person."""
+        with self._changing() as db:
+            (so_far,) = db.execute("select coalesce(sum(many), 0) from rrf_twice").fetchone()
+            (labels,) = db.execute("select count(*) from rrf_labels").fetchone()
+            if (more := min(many, labels - so_far)) > 0:
+                db.execute("insert into rrf_twice values (?)", (more,))
+
+    def agreement(self) -> tuple[int, int]:
+        """How many rows were labelled twice, and on how many of them both say the same."""
+        query = "select a.value, b.value from rrf_labels a join rrf_second b using (queue, id, part)"
+        with self._lock:
+            pairs = [(json.loads(a), json.loads(b)) for a, b in self._db.execute(query)]
+        return len(pairs), sum(cell_text(a).strip() == cell_text(b).strip() for a, b in pairs)
 
     def next(self, who: str) -> Question | None:
         """The first open question that is nobody else's, which is theirs from now on; None where
@@ -176,21 +200,31 @@ class LabelStore:
                 " order by l.who is not ?, s.at is not null, s.at, q.queue, q.place limit 1",
                 (now, who, who),
             ).fetchone()
+            second = found is None
+            if found is None:
+                found = db.execute(
+                    f"select x.queue, x.id, x.part, x.blind, x.row from ({_SECOND}) x left join rrf_leases l"
+                    " using (queue, id, part) where x.who <> ? and (l.until is null or l.until < ? or l.who = ?)"
+                    " order by l.who is not ?, x.place limit 1",
+                    (who, now, who, who),
+                ).fetchone()
             if found is None:
                 return None
             queue, name, part, blind, row = found
             db.execute(
                 "insert or replace into rrf_leases values (?, ?, ?, ?, ?)", (queue, name, part, who, now + LEASE)
             )
-        return Question(queue, name, part, bool(blind), json.loads(row))
+        return Question(queue, name, part, bool(blind), json.loads(row), second)
 
-    def label(self, question: tuple[str, str, str], value: Any, who: str, *, stamp: str) -> str:
+    def label(self, question: tuple[str, str, str], value: Any, who: str, *, stamp: str, second: bool = False) -> str:
         """Save what somebody said; "saved", or "taken" where somebody else was faster.
 
         `stamp` names this one act: sent twice, it counts once.
         """
         _check(value)
         with self._changing() as db:
+            if second:
+                return self._label_again(db, question, value, who, stamp)
             asked = db.execute(
                 "select open from rrf_questions where queue = ? and id = ? and part = ?", question
             ).fetchone()
@@ -206,6 +240,21 @@ class LabelStore:
                 "insert into rrf_labels values (?, ?, ?, ?, ?, ?, ?, 0)", (*question, text, who, self._clock(), stamp)
             )
             self._release(db, question)
+        return "saved"
+
+    def _label_again(
+        self, db: sqlite3.Connection, question: tuple[str, str, str], value: Any, who: str, stamp: str
+    ) -> str:
+        where = "where queue = ? and id = ? and part = ?"
+        first = db.execute(f"select who, stamp from rrf_labels {where}", question).fetchone()
+        if first is None or first[0] == who:
+            raise InputError(f"row {question[1]!r:.60} is not asked about a second time")
+        there = db.execute(f"select stamp from rrf_second {where}", question).fetchone()
+        if there is not None:
+            return "saved" if there[0] == stamp else "taken"
+        entry = (*question, json_text(value), who, self._clock(), stamp)
+        db.execute("insert into rrf_second values (?, ?, ?, ?, ?, ?, ?)", entry)
+        self._release(db, question)
         return "saved"
 
     def later(self, question: tuple[str, str, str], who: str) -> None:
@@ -225,6 +274,7 @@ class LabelStore:
             if found is None:
                 return None
             db.execute("delete from rrf_labels where queue = ? and id = ? and part = ?", found)
+            db.execute("delete from rrf_second where queue = ? and id = ? and part = ?", found)
             db.execute("delete from rrf_later where queue = ? and id = ? and part = ?", found)
             for other in db.execute("select queue, id, part from rrf_leases where who = ?", (who,)).fetchall():
                 self._release(db, other, who)
@@ -311,6 +361,14 @@ class LabelStore:
 
 _UNLABELLED = "not exists (select 1 from rrf_labels b where b.queue = q.queue and b.id = q.id and b.part = q.part)"
 
+
+_SECOND = (
+    "select q.queue, q.id, q.part, q.blind, q.row, q.place, b.who from rrf_labels b join rrf_questions q"
+    " using (queue, id, part) where not exists (select 1 from rrf_second c where c.queue = q.queue and c.id = q.id"
+    " and c.part = q.part) order by b.at limit (select max(0, coalesce(sum(many), 0) - (select count(*) from"
+    " rrf_second)) from rrf_twice)"
+)
+"""Labelled questions that wait for a second person."""
 
 ANSWERS = ("raw", "verdict", "reason", "model_answer", "rank", "gain_per_cost")
 """Columns of a review file that say, or let guess, what was answered."""

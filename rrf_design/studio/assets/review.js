@@ -30,6 +30,7 @@
     const done = answer.labels, all = answer.labels + answer.open;
     bar.max = Math.max(1, all);
     bar.value = done;
+    find(".twice").textContent = answer.twice ? ` Of ${answer.twice} rows labelled twice, ${answer.same} have the same label.` : "";
     box.hidden = now === null;
     if (now === null) {
       const left = answer.open ? `${answer.open} with other people: they come here when they are let go.` : "A verb that waits asks on by itself; another one reads the labels when it is repeated.";
@@ -67,7 +68,7 @@
     if (busy) return;
     busy = true;
     clearTimeout(waiting);
-    const body = JSON.stringify({ of: main.dataset.of, who, ...(now ? { queue: now.queue, id: now.id, part: now.part } : {}), ...more });
+    const body = JSON.stringify({ of: main.dataset.of, who, ...(now ? { queue: now.queue, id: now.id, part: now.part, second: now.second } : {}), ...more });
     try {
       for (;;) {
         let answer;
@@ -91,7 +92,9 @@
   form.addEventListener("submit", (event) => { event.preventDefault(); label(input.value); });
   main.addEventListener("click", (event) => {
     const button = event.target instanceof Element && event.target.closest("button");
-    if (!button || !now) return;
+    if (!button) return;
+    if (button.dataset.act === "twice") { act("twice"); return; }
+    if (!now) { if (button.dataset.act === "undo") act("undo"); return; }
     if (button.dataset.value !== undefined) label(button.dataset.value);
     const what = button.dataset.act;
     if (what === "unknown") label("?");

@@ -328,3 +328,25 @@ def test_what_the_page_does_not_send_is_refused_in_one_line(tmp_path: Path, open
     answer = open_studio(tmp_path).own.post("/act/label", content=body, headers={"origin": ORIGIN})
     assert answer.status_code == 400
     assert answer.json()["error"]
+
+
+def test_some_rows_are_labelled_twice_by_others_who_are_not_told(tmp_path: Path, open_studio: Open) -> None:
+    store = LabelStore(tmp_path / "l.sqlite", make=True)
+    store.ask("deliver", [{"id": f"r/{n}", "question": f"{n}?"} for n in range(4)], blind=True)
+    while (question := store.next("anna")) is not None:
+        store.label(key(question), "7", "anna", stamp=question.id)
+    assert store.blind_ids() == frozenset()
+    store.twice(2)
+    assert store.next("anna") is None
+    assert store.blind_ids() == {"r/0", "r/1"}
+    studio = open_studio(tmp_path)
+    for value in ("7", "8"):
+        shown = studio.act("next", of="l.sqlite", who="ben")["question"]
+        assert shown["second"] is True
+        assert "7" not in str(shown)
+        named = {name: shown[name] for name in ("queue", "id", "part", "second")}
+        told = studio.act("label", of="l.sqlite", who="ben", value=value, stamp=f"ben{value}", **named)
+    assert (told["twice"], told["same"], told["question"]) == (2, 1, None)
+    assert {row["value"] for row in store.rows("deliver")} == {"7"}
+    with pytest.raises(InputError, match="second time"):
+        store.label(("deliver", "r/0", ""), "9", "anna", stamp="x", second=True)
