@@ -33,6 +33,7 @@ _ADAPTERS: dict[str, tuple[str, str, str | None]] = {
     "gguf": ("embedded", "EmbeddedModel", "FILE.gguf"),
     "openai": ("openai", "OpenAIModel", "NAME"),
     "transformers": ("transformers", "TransformersModel", "NAME-OR-PATH"),
+    "vllm": ("vllm", "VLLMModel", "NAME-OR-PATH"),
     "scripted": ("scripted", "ScriptedModel", "FILE"),
     "replay": ("replay", "ReplayModel", "FILE"),
 }

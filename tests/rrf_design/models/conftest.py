@@ -119,7 +119,15 @@ def transformers() -> Iterator[Model]:
         yield model
 
 
-ADAPTERS = ("scripted", "replay", "embedded", "openai", "provider", "anthropic", "transformers")
+@pytest.fixture(scope="session")
+def vllm() -> Iterator[Model]:
+    if importlib.util.find_spec("vllm") is None:
+        pytest.skip("left out: the vllm adapter, because vllm is not installed")
+    with models.get("vllm:Qwen/Qwen2.5-0.5B-Instruct", slots=4, context=2048) as model:
+        yield model
+
+
+ADAPTERS = ("scripted", "replay", "embedded", "openai", "provider", "anthropic", "transformers", "vllm")
 
 
 @pytest.fixture(params=ADAPTERS)

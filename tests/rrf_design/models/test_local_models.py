@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -215,3 +215,46 @@ def test_stop_strings_end_the_text(transformers: Model) -> None:
 def test_time_limit(transformers: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transformers, "timeout", 0.01)
     assert transformers.ask(Request("Tell me about the sea.", max_tokens=200)).outcome is Outcome.TIMEOUT
+
+
+def test_vllm_is_told_what_a_question_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the engine, which needs a card: what it is sent, and what its outputs mean.
+    With vLLM installed the conformance suite asks the real one.
+    """
+    asked: list[Any] = []
+
+    class Engine:
+        def __init__(self, **settings: Any) -> None:
+            assert (settings["max_num_seqs"], settings["enable_prefix_caching"]) == (3, True)
+
+        def chat(self, messages: Any, *, sampling_params: Any, use_tqdm: bool) -> list[Any]:
+            asked.append((messages, sampling_params))
+            if any("too long" in chat[-1]["content"] for chat in messages):
+                raise ValueError("longer than the context")
+            said = SimpleNamespace(text="5", finish_reason="stop", token_ids=[1, 2])
+            return [SimpleNamespace(outputs=[said], prompt_token_ids=[1, 2, 3]) for _ in messages]
+
+    parameters = SimpleNamespace(StructuredOutputsParams=lambda json: {"json": json})
+    double: Any = ModuleType("vllm")
+    double.LLM, double.SamplingParams, double.sampling_params = Engine, lambda **said: said, parameters
+    double.__spec__ = ModuleSpec("vllm", None)
+    monkeypatch.setitem(sys.modules, "vllm", double)
+    monkeypatch.setattr("rrf_design.models.vllm.version", lambda name: "0")
+    with models.get("vllm:some/model", slots=3) as model:
+        long, *others = [Request(text, schema='{"type": "object"}') for text in ("too long", "a", "b")]
+        failed, *good = model.complete([long, *others])
+        assert failed.outcome is Outcome.FAILED
+        assert [(reply.text, reply.usage.output_tokens) for reply in good] == [("5", 2)] * 2
+    assert [len(messages) for messages, _ in asked] == [3, 1, 1, 1]
+    sent = asked[0][1][0]
+    assert (sent["temperature"], sent["max_tokens"], sent["structured_outputs"]) == (
+        0.0,
+        64,
+        {"json": {"type": "object"}},
+    )
+
+
+def test_vllm_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, package=None: None)
+    with pytest.raises(MissingDependency, match="pip install vllm"):
+        models.get("vllm:some/model")
