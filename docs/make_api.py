@@ -188,7 +188,8 @@ def command_line() -> str:
         (
             "Every verb takes `--json`: exactly one JSON object on standard output and nothing else there; progress and"
             " messages go to standard error. Exit codes: 0 done and the answer is yes; 1 done and the answer is no; 2"
-            " the input or the call is wrong, with one line that says what and where; 130 interrupted (Ctrl-C), with"
+            " the input or the call is wrong, with one line that says what and where; 75 try again later (a scheduler,"
+            " server or store went away; nothing is lost, `--resume` goes on); 130 interrupted (Ctrl-C), with"
             " the best bounds so far. `rrf-design --install-completion` teaches your shell the verbs and options."
         ),
     ]

@@ -30,9 +30,11 @@ class BudgetError(RRFError):
 
 
 class RetryLater(RRFError):
-    """Try again later: something outside (a model server, a database, a disk) did not answer this
-    time.
+    """Try again later: something outside (a model server, a database, a disk, a cluster's
+    scheduler) did not answer this time. Nothing is lost; `--resume` goes on.
     """
+
+    exit_code = 75
 
 
 class MissingDependency(RRFError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,8 +62,8 @@ def _register(client: Any, plugin: Any, name: str) -> None:
     for left in reversed(range(5)):
         try:
             client.register_plugin(plugin, name=name)
-        except OSError as error:  # as Dask calls a connection that was closed
-            if not left:
+        except (OSError, RuntimeError) as error:  # as Dask calls a connection, or all of them, that was closed
+            if not left or not _answers(client):
                 raise RetryLater(f"the cluster's workers can't be reached ({error}); try again") from None
         else:
             return
@@ -145,9 +146,30 @@ def _elsewhere(supply: _Supply, chunk: Any) -> Any:
 
 
 @contextlib.contextmanager
-def heard_of() -> Iterator[None]:
-    """Work that a cluster lost, whoever gave it away, as an error of ours."""
+def heard_of(client: Any = None) -> Iterator[None]:
+    """Work that a cluster lost, whoever gave it away, as an error of ours; so is whatever comes of
+    a scheduler that has gone away from this `client`.
+    """
     try:
         yield
     except LostWorkError as error:
         raise RetryLater(str(error)) from None
+    except (OSError, RuntimeError, CancelledError) as error:
+        if client is None or not (_closed(error) or client.status != "running" or not _answers(client)):
+            raise
+        raise RetryLater(GONE) from None
+
+
+GONE = "the cluster's scheduler has gone away; start it, and run this again (with --resume, where the verb has it)"
+
+
+def _closed(error: BaseException) -> bool:
+    from distributed.comm import CommClosedError
+
+    return isinstance(error, CommClosedError)
+
+
+def _answers(client: Any) -> bool:
+    """Whether the client still has a connection to its scheduler."""
+    comm = getattr(client, "scheduler_comm", None)
+    return comm is not None and not comm.comm.closed()

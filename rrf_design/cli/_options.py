@@ -7,8 +7,10 @@ makes the options of its fields of it, and `rrf-design VERB --help` lists them l
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -253,5 +255,10 @@ def on_cluster(address: str | None) -> Iterator[None]:
         client = Client(address, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"--cluster {address}: no scheduler answers there ({error})") from None
-    with client, parallel_config(backend="dask", n_jobs=-1), heard_of():
-        yield
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it says of lost connections we say in a line
+    try:
+        with heard_of(client), parallel_config(backend="dask", n_jobs=-1):
+            yield
+    finally:
+        with contextlib.suppress(OSError, RuntimeError, TimeoutError):  # a cluster that has gone needs no good-bye
+            client.close()

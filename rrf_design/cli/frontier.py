@@ -25,6 +25,7 @@ def frontier_verb(
     jointly: Jointly = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the curve as a JSON document.")] = None,
     seed: options.Seed = 0,
+    cluster: options.Cluster = None,
     *,
     effort: options.Work,
     printer: Printer,
@@ -42,8 +43,8 @@ def frontier_verb(
     from rrf_design.planning import frontier
 
     problem = load(file)
-    with printer.progress("frontier") as progress:
-        means = effort.means(progress) | {"jointly": jointly, "front_end": solver, "seed": seed}
+    with options.on_cluster(cluster), printer.progress("frontier") as progress:
+        means = effort.means(progress, cluster=cluster) | {"jointly": jointly, "front_end": solver, "seed": seed}
         result = frontier(problem, budget=budget, k=k, objective=objective, **means)
     held = {name for point in result.points for name in problem.design(point.selected).operator.block_ids}
     shared = "" if jointly else shared_words(problem, held, verb="frontier")

@@ -22,6 +22,7 @@ def margin_verb(
     k: options.Corruptions = None,
     select: options.Select = None,
     everything: options.Everything = False,
+    cluster: options.Cluster = None,
     *,
     items: options.Items,
     effort: options.Work,
@@ -37,8 +38,8 @@ def margin_verb(
 
     chosen = options.added(select, everything=everything)
     given = items.given(file)
-    with printer.progress("margin") as progress:
-        found: Any = margin(given, chosen, k=k, **effort.means(progress))
+    with options.on_cluster(cluster), printer.progress("margin") as progress:
+        found: Any = margin(given, chosen, k=k, **effort.means(progress, cluster=cluster))
     printer.result(found.to_json, lambda: _describe(*weakest(given, found)))
 
 

@@ -487,9 +487,9 @@ def test_bounds_are_cut_to_the_side_on_which_they_hold(value: float, many: int) 
 @pytest.mark.parametrize(
     "error", [e for _, e in inspect.getmembers(errors, inspect.isclass) if e.__module__ == errors.__name__]
 )
-def test_every_error_has_the_one_root_and_exit_code_2(error: type[errors.RRFError]) -> None:
+def test_every_error_has_the_one_root_and_its_exit_code(error: type[errors.RRFError]) -> None:
     assert issubclass(error, errors.RRFError)
-    assert error.exit_code == 2
+    assert error.exit_code == (75 if issubclass(error, errors.RetryLater) else 2)
     assert error.__doc__
 
 
