@@ -16,6 +16,8 @@ from scipy import sparse
 
 from solvers import margin, supports_below, suspect_margin, worst_supports
 from solvers._delivered import delivered_margin
+from solvers._gram import make_field
+from solvers._hubs import HubSearch
 from solvers.decoding import SupportDecoder
 from solvers.kernels.kernel import all_compiled
 
@@ -45,7 +47,8 @@ def _ask_everything(dim: int, thin: bool) -> None:
     supports_below(matrix, groups, size=2, threshold=0.5)
     delivered_margin(matrix, groups, [0], k=1)
     suspect_margin(matrix, groups, k=1, suspects=1)
-    if thin:  # small matrices are decoded as dense ones
+    if thin:  # the first node for a hub; and small matrices are decoded as dense ones
+        HubSearch(make_field(matrix, groups), 4, np.zeros(1, np.int64)).below(1e-3, limit=16)
         matrix, groups = sparse.csr_array(sparse.kron(np.eye(3), matrix)), groups * 3
     _warm_decoder(matrix, groups)
     _warm_rows(dim)

@@ -105,6 +105,17 @@ def prove_floor(
                 return refusal(record.node_ids, ProofOutcome.REFUTED, thinned.support, tested=tested)
         searches.append((centres.hunt, part, centres.new_hunt(part, size, shift=shift, capacity=CAPACITY)))
     thin = field.gram
+    if thin is not None and not plain and record.calm:
+        from rrf_design.checker._hubs import prove_around_hubs
+
+        around = prove_around_hubs(thin, size, shift, deadline=deadline)
+        if around is not None:
+            tested += around.tested
+            for support in around.supports:
+                outcome = _settle(record, support, floor, with_radii, settled)
+                if outcome is not ProofOutcome.PROVED:
+                    return refusal(record.node_ids, outcome, support, tested=tested)
+            thin = around.rest
     if thin is not None and not plain and record.calm and completion.suits(thin):
         grown = completion.prove_by_growth(thin, shift, deadline=deadline, progress=progress)
         tested += grown.visited
