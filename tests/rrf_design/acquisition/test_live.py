@@ -42,7 +42,7 @@ def test_faults_are_found_before_anything_is_bought(tmp_path: Path, changes: dic
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "clever"}, "modes are agnostic, adaptive and triage"),
+        ({"mode": "clever"}, "modes are agnostic, adaptive, triage and expected"),
         ({"doubt": "same"}, "use again or skip"),
         (
             {"money": 1.0, "model": "openai:m", "model_options": {"base_url": "http://127.0.0.1:9/v1"}},
