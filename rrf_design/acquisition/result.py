@@ -370,19 +370,19 @@ class RunFollower:
         return len(events)
 
     def decide(self, seconds: float) -> int:
-        """Work out verdicts of items whose answers are there, for at most about so long; how many
-        are left to be done.
+        """Work out verdicts of items whose answers are there, for at most about so many seconds of
+        processor time; how many are left to be done.
         """
         from rrf_design.repairing import RepairEngine
 
         if self._engine is None:
             self._engine = RepairEngine()
-        until, left = time.monotonic() + seconds, 0
+        until, left = time.thread_time() + seconds, 0
         for name, item in self._state.items.items():
             known = self._verdicts.get(name, (0, ""))[0]
             if name in self._state.results or item.pending or item.round or len(item.settled) == known:
                 continue
-            if time.monotonic() >= until:
+            if time.thread_time() >= until:
                 left += 1
                 continue
             self._verdicts[name] = len(item.settled), self._verdict(name, item)

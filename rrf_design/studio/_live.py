@@ -18,7 +18,7 @@ from rrf_design.studio._library import Library, LibraryEntry
 EVERY = 1.0
 """Seconds between two looks at a journal."""
 WORKING = 0.6
-"""Seconds of each that verdicts may take: the run has the machine."""
+"""Seconds of processor time that verdicts may take of each: the run has the machine."""
 SILENCE = 15.0
 """Seconds after which a viewer is told that nothing has changed: a lost one is noticed."""
 
