@@ -132,6 +132,15 @@ class Decider:
         """Triage: what the answers of each item amount to, with what it was computed from."""
         self._engine = RepairEngine()
 
+    def admit(self, item: str) -> None:
+        """One more item, which is decided on by itself."""
+        self._anchored[item] = _direct_anchors(self.designs[item].problem)
+
+    def forget(self, item: str) -> None:
+        """An item that is done, or that another process has now."""
+        self._anchored.pop(item, None)
+        self._repairs.pop(item, None)
+
     def tally(self, event: Event) -> None:
         """Count readable answers, and answers that agree with a value bought for them, as they come
         in.

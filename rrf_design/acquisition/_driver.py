@@ -333,7 +333,7 @@ class Driver:
         self.error: BaseException | None = None
         self._signals = 0
         self._patience = float("inf")
-        self._under_way: dict[str, Purchase] = {}
+        self._under_way: dict[tuple[str, int], Purchase] = {}
         asynchronous = _AsyncWorker(self._fetch_async, hurry=fetcher.hurry, release=fetcher.release)
         self._workers = _Workers(self._fetch, self._lane, asynchronous)
         # Many calls at once: the next ones are reserved ahead, so that no slot waits for a commit.
@@ -345,6 +345,8 @@ class Driver:
         # Asked for and told in portions: while one portion is decided on and committed, the others
         # are under way.
         self._portion = max(LEAST, slots // PORTIONS)
+        if acquirer.shared:  # what dies with this process is in doubt: nothing is reserved before its call can begin
+            self._room, self._portion = slots, min(self._portion, slots)
         self._back: deque[_Returned] = deque()
         self._repetitions: list[_Repetition] = []
         self._refusals: Counter[str] = Counter()
@@ -355,9 +357,9 @@ class Driver:
             while True:
                 room = self._room - len(self._under_way)
                 asked = self._ask(min(room, self._portion))
-                self._under_way.update((purchase.id, purchase) for purchase in asked)
+                self._under_way.update(((purchase.id, purchase.attempt), purchase) for purchase in asked)
                 self._workers.start(asked)
-                if not self._under_way:
+                if not self._under_way and (self.paused is not None or not self.acquirer.others_work()):
                     break
                 self._tell(self._results(wait=len(asked) < self._portion or room == len(asked)))
                 self._grant()
@@ -453,7 +455,9 @@ class Driver:
     def _tell(self, results: list[_Returned]) -> None:
         for result in results:
             purchase, settlement = result.purchase, result.settlement
-            del self._under_way[purchase.id]
+            del self._under_way[purchase.id, purchase.attempt]
+            if not self.acquirer.knows(purchase):
+                continue  # somebody else has its item now, and has booked the doubt
             if settlement is None:
                 self._fail(purchase, result.error)
             elif not self._refuse(purchase, settlement):
@@ -525,7 +529,7 @@ class Driver:
     def _recall(self) -> None:
         """What was reserved ahead and not begun is given back: it was not bought."""
         for purchase in self._workers.recall():
-            del self._under_way[purchase.id]
+            del self._under_way[purchase.id, purchase.attempt]
             self.acquirer.release(purchase, NOT_BEGUN)
 
     def _abandon(self) -> None:

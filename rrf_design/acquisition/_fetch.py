@@ -119,7 +119,7 @@ class Fetcher:
         self._cache, self._batch_api = cache, batch_api
         self.roster, self.prices, self._seed = Roster.of(model), prices, seed
         self._constrained = constrained
-        tools = Toolbox(
+        self._tools = Toolbox(
             model=lambda name: self.roster[self.roster.called(name)],
             options=lambda name: self.roster.options(self.roster.called(name)),
             price=self.money,
@@ -135,30 +135,40 @@ class Fetcher:
         self._together: dict[str, Problem] = {}
         """Items with several values in one answer, or with answers that can be told to be wrong."""
         for item, problem in problems.items():
-            if problem.read_together or any(node.veto for node in problem.nodes):
-                self._together[item] = problem
-            classed = open_nodes(problem)
-            if classed:
-                self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
-            judged: dict[str, int] = {}
-            self._further(item, problem, self._first(item, problem, known.get(item, {})))
-            for anchor in problem.anchors:
-                if not anchor.owned or anchor.value is None:
-                    source = self.sources[item, anchor.id] = build(anchor, problem, tools)
-                    if isinstance(source, Verifier):
-                        # Two prompts may turn out to be the same, once the answers are in them:
-                        # every judge has a number of its own.
-                        whose = self._whose(source.model)
-                        repeat = judged[whose] = judged.get(whose, -1) + 1
-                        source.request = replace(source.request, repeat=repeat)
+            self.add(item, problem, known.get(item, {}))
         self._paces: dict[int, Pace] = {}
         self._repairing = Lock()
         self.state: RunState | None = None
-        """The run's own, once there is one: what a judge costs depends on the answers that it is
-        shown.
-        """
+        """The run's own, once there is one: what a judge costs depends on what it is shown."""
         self.designs: Mapping[str, Candidates] = {}
         """The run's own as well: what answers come to is shown to whoever is asked after them."""
+
+    def add(self, item: str, problem: Problem, known: Mapping[str, Any]) -> None:
+        """An item of the run, of which so much is known."""
+        if problem.read_together or any(node.veto for node in problem.nodes):
+            self._together[item] = problem
+        classed = open_nodes(problem)
+        if classed:
+            self.classes[item] = HeardClasses(problem.node_by_id[next(iter(classed))].dim)
+        judged: dict[str, int] = {}
+        self._further(item, problem, self._first(item, problem, known))
+        for anchor in problem.anchors:
+            if not anchor.owned or anchor.value is None:
+                source = self.sources[item, anchor.id] = build(anchor, problem, self._tools)
+                if isinstance(source, Verifier):
+                    # Two prompts may turn out to be the same, once the answers are in them: every
+                    # judge has a number of its own.
+                    whose = self._whose(source.model)
+                    repeat = judged[whose] = judged.get(whose, -1) + 1
+                    source.request = replace(source.request, repeat=repeat)
+
+    def drop(self, item: str, problem: Problem) -> None:
+        """An item that is done, or that another process has now."""
+        for name in (*problem.node_by_id, *problem.block_by_id, *self._again.pop(item, ())):
+            self.questions.pop((item, name), None)
+            self.sources.pop((item, name), None)
+        self.classes.pop(item, None)
+        self._together.pop(item, None)
 
     def _whose(self, model: Model) -> str:
         """By what can change its answers, as the cache knows it: one model under two names is asked
@@ -348,9 +358,7 @@ class Fetcher:
         return found
 
     def _kept(self, purchase: Purchase) -> Settlement | None:
-        """What was answered in an earlier run: to the same question, repeat and model; by a judge
-        that was shown the same answers.
-        """
+        """What was answered in an earlier run: to the same question; by a judge shown the same."""
         call = self._call(purchase.item, purchase.name, None if self.state is None else self.state.items[purchase.item])
         reply = None if call is None else self._find(call.request, call.model)
         return None if call is None or reply is None else _settlement(purchase, call.read(reply, None), call.kind)
@@ -370,9 +378,11 @@ class Fetcher:
     def whom(self, purchase: Purchase) -> Model | None:
         """The model that a purchase asks; None for sources that ask nobody."""
         key = (purchase.item, purchase.name)
-        if purchase.buys is Buys.ANSWER:
+        if key in self.questions:
             return self.questions[key].model
-        source = self.sources[key]
+        source = self.sources.get(key)
+        if source is None and purchase.model:  # its item was dropped, while it was under way
+            return self.roster[purchase.model]
         return source.model if isinstance(source, Verifier) else None
 
     def in_batches(self, purchase: Purchase) -> bool:

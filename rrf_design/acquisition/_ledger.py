@@ -25,6 +25,10 @@ class Ledger:
         self._money = None if settings.money is None else exact(settings.money)
         self._calls, self._seconds = hard_limits(settings.rule)
 
+    def limit(self, budget: Fraction | None, money: Fraction | None, calls: int | None) -> None:
+        """Other limits from now on: those in the books that several processes share."""
+        self._budget, self._money, self._calls = budget, money, calls
+
     @property
     def left(self) -> Fraction | None:
         """What may still be committed, never less than nothing; None without a budget."""
@@ -73,4 +77,4 @@ class Ledger:
         return bool(ceiling) and self._money is not None and self._state.committed_money + ceiling > self._money
 
     def _used_calls(self) -> int:
-        return self._state.calls + self._state.calls_reserved
+        return self._state.calls + self._state.calls_reserved + self._state.elsewhere.calls

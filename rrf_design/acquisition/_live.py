@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rrf_design import files
@@ -23,13 +23,15 @@ from rrf_design.acquisition._batch_driver import BatchDriver
 from rrf_design.acquisition._concluding import conclude
 from rrf_design.acquisition._driver import Driver
 from rrf_design.acquisition._fetch import Fetcher
+from rrf_design.acquisition._joined import alone, concluded, join_leases, may_share, share_run, work_on
+from rrf_design.acquisition._leases import Leases
 from rrf_design.acquisition._loop import Acquirer
 from rrf_design.acquisition._progress import ProgressReport
 from rrf_design.acquisition._purchases import Doubt
 from rrf_design.acquisition.classes import with_room
 from rrf_design.acquisition.journal import Journal
-from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name
-from rrf_design.acquisition.result import Acquisition, collect
+from rrf_design.acquisition.redaction import HIDDEN, Redactor, no_secret_inside, password_of, secret_name
+from rrf_design.acquisition.result import Acquisition, collect, read_run
 from rrf_design.acquisition.settings import Mode, Settings, header_of, same_models, shared_errors_of
 from rrf_design.acquisition.sources.verifier import Verifier
 from rrf_design.acquisition.stopping import default, hard_limits, limited, restore, summary
@@ -49,9 +51,7 @@ if TYPE_CHECKING:
     from solvers.result import Progress
 
 _YOUNG = 50_000
-"""Objects that may be allocated during a run before Python looks among them for cycles; some
-megabytes.
-"""
+"""Objects that may be allocated before Python looks for cycles among them: some megabytes."""
 
 
 def acquire(
@@ -75,6 +75,7 @@ def acquire(
     review_file: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
     resume: str | None = None,
+    join: str | None = None,
     doubt: str | None = None,
     cache: str | os.PathLike[str] | None = None,
     prices: str | os.PathLike[str] | Mapping[str, Any] | PriceTable | None = None,
@@ -137,6 +138,9 @@ def acquire(
     resume : str, optional
         The run to go on with: its name, the beginning of it, or "last". Budget, money, prices and
         stopping rule are the run's own where they are not given again.
+    join : str, optional
+        The run on a PostgreSQL store to work on beside the processes that do already; models,
+        limits and problems are the run's own. It ends when every item of the run is done.
     doubt : {"again", "skip"}, optional
         After a crash, what becomes of a paid call without outcome; default: "again".
     cache : path, optional
@@ -186,6 +190,27 @@ def acquire(
     ('consistent', 1.0, {'a': [42.0], 'b': [42.0]})
     """
     table = problem if is_dataset(problem) else None
+    if join is not None:
+        own: dict[str, Any] = {"resume": resume, "budget": budget, "money": money, "calls": calls, "gain": gain}
+        own |= {"mode": mode, "stop": stop, "responses": responses, "reviews": reviews, "seed": seed or None}
+        for name, value in own.items():
+            if value is not None:
+                raise InputError(f"join goes with the run's own problems and limits: leave {name} out")
+        ended = join_run(
+            join,
+            store=store,
+            model=model,
+            options=model_options,
+            doubt=doubt,
+            constrained=constrained,
+            allow_commands=allow_commands,
+            isolation=isolation,
+            cache=cache,
+            progress=progress,
+        )
+        if ended is not None:
+            return ended
+        resume = join
     if table is not None:
         from rrf_design.tables import recorded_run
 
@@ -215,19 +240,16 @@ def acquire(
         roster = _roster(entries, redactor, stack)
         known = _responses(problems, responses)
         fields = {item: askable(with_room(p)) for item, p in problems.items()}
-        fetcher = Fetcher(
-            fields,
-            roster,
-            known=known,
-            seed=before.get("seed", seed) if before else seed,
-            constrained=constrained,
-            allow_commands=allow_commands,
-            isolation=isolation,
-            cache=_cache(cache, roster, stack),
-            batch_api=settings.batch_api,
-        )
+        fetching: dict[str, Any] = {
+            "seed": before.get("seed", seed) if before else seed,
+            "constrained": constrained,
+            "allow_commands": allow_commands,
+            "isolation": isolation,
+            "cache": _cache(cache, roster, stack),
+        }
+        fetcher = Fetcher(fields, roster, known=known, batch_api=settings.batch_api, **fetching)
         documents = {item: files.to_document(p) for item, p in problems.items()}
-        _no_secret_inside(documents, redactor)
+        no_secret_inside(documents, redactor)
         given = _price_table(prices if prices is not None or before is None else before.get("prices"))
         fetcher.prices = _priced(fetcher, problems, given, settings, consent=consent, fresh=before is None)
         if before is None:
@@ -235,28 +257,41 @@ def acquire(
             run = journal.create(header, documents)
         else:
             same_models(run, before, roster)
-        stack.enter_context(journal.holding(run))
+        watch = None if progress is None else ProgressReport(progress)
+
+        def begin() -> Acquirer:
+            acquirer = Acquirer(
+                fields,
+                settings=settings,
+                journal=journal,
+                run=run,
+                terms=fetcher.terms,
+                instant=fetcher.instant,
+                read_with=fetcher.read_with,
+                watch=watch,
+            )
+            fetcher.state, fetcher.designs = acquirer.state, acquirer.designs
+            for item, state in acquirer.state.items.items():
+                fetcher.recall(item, fields[item], state)
+            for item, said in known.items():
+                acquirer.give(fetcher.numbers(item, fields[item], said), item, flush=False)
+            for item, field in fields.items():  # what earlier runs were answered is not bought again
+                acquirer.give(fetcher.kept(item, field), item, flush=False)
+            if reviews is not None:
+                acquirer.tell(*review.read_queue(reviews, acquirer, fetcher))
+            return acquirer
+
+        sharing = may_share(journal, run, settings, len(fields))
+        if sharing:
+            others = Fetcher({}, roster, known={}, prices=fetcher.prices, **fetching)
+            leases = Leases(journal, run)
+            left = share_run(leases, journal, begin, settings, fetcher=others, redactor=redactor, watch=watch)
+            if left is not None:
+                return replace(read_run(run, store=store), stopped_because=left[0], detail=left[1])
+        stack.enter_context(alone(journal, run) if sharing else journal.holding(run))
         journal.survive_power_cuts(not fetcher.all_local)
-        acquirer = Acquirer(
-            fields,
-            settings=settings,
-            journal=journal,
-            run=run,
-            terms=fetcher.terms,
-            instant=fetcher.instant,
-            read_with=fetcher.read_with,
-            watch=None if progress is None else ProgressReport(progress),
-        )
-        fetcher.state, fetcher.designs = acquirer.state, acquirer.designs
+        acquirer = begin()
         driver = (BatchDriver if settings.batch_api else Driver)(acquirer, fetcher, redactor)
-        for item, field in fields.items():
-            fetcher.recall(item, field, acquirer.state.items[item])
-        for item, said in known.items():
-            acquirer.give(fetcher.numbers(item, fields[item], said), item, flush=False)
-        for item, field in fields.items():  # what earlier runs were answered is not bought again
-            acquirer.give(fetcher.kept(item, field), item, flush=False)
-        if reviews is not None:
-            acquirer.tell(*review.read_queue(reviews, acquirer, fetcher))
         driver.run()
         acquirer.conclude(conclude(acquirer.designs, acquirer.state, waiting=settings.mode is Mode.TRIAGE))
         if review_file is not None:
@@ -269,6 +304,44 @@ def acquire(
 
         keep_labels(table, result, cache)
     return result
+
+
+def join_run(
+    join: str,
+    *,
+    store: str | os.PathLike[str] | None,
+    model: Any,
+    options: Mapping[str, Any] | None,
+    doubt: str | None,
+    cache: Any,
+    progress: Progress | None,
+    **fetching: Any,
+) -> Acquisition | None:
+    """Work on a run beside others until all its items are done.
+
+    Returns how it stands where this process left before that, or somebody has concluded it; None
+    where it is to be concluded.
+    """
+    redactor = Redactor(password_of(store_address(store)))
+    with _seldom_collected(), contextlib.ExitStack() as stack:
+        journal = stack.enter_context(Journal(store, redactor=redactor, make=False))
+        if not journal.shared:
+            raise InputError(f"{journal.shown}: one process works on it; to join a run, give --store postgresql://...")
+        run = journal.find(join)
+        before = journal.header(run)
+        settings = _settings({}, before, doubt=doubt)
+        roster = _roster(entries_of(model, options, before, {}, {}), redactor, stack)
+        same_models(run, before, roster)
+        kept = _cache(cache, roster, stack)
+        fetcher = Fetcher({}, roster, known={}, seed=before.get("seed", 0), cache=kept, **fetching)
+        fetcher.prices = _price_table(before.get("prices"))
+        leases = join_leases(journal, run, settings)
+        watch = None if progress is None else ProgressReport(progress)
+        left = work_on(leases, journal, before, settings, fetcher=fetcher, redactor=redactor, watch=watch)
+        if left is None and not concluded(journal, run):
+            return None
+    found = read_run(run, store=store)
+    return found if left is None else replace(found, stopped_because=left[0], detail=left[1])
 
 
 @contextlib.contextmanager
@@ -306,17 +379,18 @@ def _settings(
     problems: Mapping[str, Problem],
     before: Mapping[str, Any] | None,
     *,
-    stop: StoppingRule | None,
-    limits: Mapping[str, Any],
-    mode: str | None,
-    measured: Any,
-    doubt: str | None,
+    stop: StoppingRule | None = None,
+    limits: Mapping[str, Any] = MappingProxyType({}),
+    mode: str | None = None,
+    measured: Any = None,
+    doubt: str | None = None,
     **given: Any,
 ) -> Settings:
     """What is given, and where a run is resumed what it began with: all of that but its limits
     stays.
     """
     old = before["settings"] if before else {}
+    given = {"budget": None, "money": None} | given
     own = [p.budget for p in problems.values() if p.budget is not None]
     stated = sum(own) if len(own) == len(problems) else None
     for name, otherwise in (("budget", stated), ("money", None)):
@@ -523,12 +597,3 @@ def _responses(problems: Mapping[str, Problem], given: Mapping[str, Any] | None)
         if item not in problems:
             raise InputError(f"responses: there is no item {item!r}")
     return dict(given)
-
-
-def _no_secret_inside(documents: Mapping[str, Any], redactor: Redactor) -> None:
-    """The journal keeps the problem word for word, so a secret in it would be kept as well."""
-    for item, document in documents.items():
-        text = json.dumps(document, ensure_ascii=False)
-        if redactor.text(text) != text:
-            where = f"item {item!r}: " if item else ""
-            raise InputError(f"{where}the problem contains a key or password; take it out, the journal would keep it")

@@ -74,7 +74,7 @@ class Acquirer:
         watch: Callable[[Event], None] | None = None,
     ) -> None:
         named = {"": problems} if isinstance(problems, Problem) else dict(problems)
-        if not named:
+        if not named and not self.shared:
             raise InputError("there is nothing to acquire: the data set is empty")
         self.settings = settings or Settings()
         agnostic = self.settings.mode is Mode.AGNOSTIC
@@ -103,15 +103,34 @@ class Acquirer:
         """
         self._done: dict[str, None] = {}
         """Items that were done since somebody looked."""
-        if journal is not None:
-            journal.replay(run, self._apply)
+        self._begin()
+        self._flush()
+
+    def _begin(self) -> None:
+        """A session: where the run stands, and what becomes of doubts."""
+        if self._journal is not None:
+            self._journal.replay(self.run, self._apply)
         self._emit(Event(Kind.SESSION, self._session()))
         for purchase in self.state.pending:
             if not purchase.deferred and purchase.id not in self.state.in_batch:
                 self._doubt(purchase)
-        for item in named:
+        for item in self.designs:
             self._queue.join(item)
-        self._flush()
+
+    shared = False
+    """Whether other processes work on the run, too."""
+
+    def _more(self) -> bool:
+        """Whether there is another item to work on."""
+        return False
+
+    def others_work(self) -> bool:
+        """Whether there may be something to do although nothing is under way here."""
+        return False
+
+    def knows(self, purchase: Purchase) -> bool:
+        """Whether what comes of a purchase is this process's to say."""
+        return True
 
     @property
     def finished(self) -> bool:
@@ -189,9 +208,18 @@ class Acquirer:
         """
         self._alive()
         result: list[Purchase] = []
+        self._portion(count, result)
+        self._flush()
+        self._judge()
+        return tuple(result)
+
+    def _portion(self, count: int, result: list[Purchase]) -> None:
+        """Reserve up to `count` purchases, and decide what has to be decided for that."""
         while len(result) < count:
             item = self._queue.first(self._busy)
             if item is None:
+                if self._more():
+                    continue
                 if self.state.under_way or not self._gathered:
                     break
                 self._decide_together()
@@ -201,9 +229,6 @@ class Acquirer:
                 step = self._buy(item, result)
             if step is _Step.WAIT:
                 break
-        self._flush()
-        self._judge()
-        return tuple(result)
 
     def tell(self, *settlements: Settlement, flush: bool = True) -> None:
         """Commit what came of purchases; after this returns nothing of it can be lost.
@@ -315,7 +340,7 @@ class Acquirer:
 
     def _proceed(self, item: str, ready: list[str], short: bool, stop: Stop | None) -> _Step:
         if stop is None and not ready:
-            if short and self.state.under_way:
+            if short and self.state.awaited:
                 return _Step.WAIT
             stop = self._decider.end(item, short=short)
         if stop is not None:
@@ -380,7 +405,7 @@ class Acquirer:
                 else:
                     self._settle(at_once)
                 return _Step.GO
-            if self.state.under_way and found.because is not Because.TIME:
+            if self.state.awaited and found.because is not Because.TIME:
                 return _Step.WAIT  # what is under way may turn out cheaper than what was reserved for it
             stop = stop or found
         assert stop is not None
@@ -413,6 +438,14 @@ class Acquirer:
         for item in done:
             if self.state.items[item].done and item not in self.state.results:
                 self._emit(_decided(item, self._decider.repair(item)))
+
+    def _over(self, item: str) -> bool:
+        return self.state.items[item].done
+
+    def plan(self) -> None:
+        """Make the schedules that are made before any answer is seen."""
+        self._emit(*self._decider.beginning())
+        self._flush()
 
     def _stop(self, item: str, stop: Stop) -> None:
         body = {"item": item, "because": stop.because.value, "detail": stop.detail, "again": stop.again}
@@ -478,7 +511,7 @@ class Acquirer:
             self._buffer.append(timed)
             if timed.kind in _BACK:
                 self._queue.join(timed.body["item"])
-            if self._deciding and timed.kind in _ENDINGS and self.state.items[timed.body["item"]].done:
+            if self._deciding and timed.kind in _ENDINGS and self._over(timed.body["item"]):
                 self._done[timed.body["item"]] = None
 
     def _apply(self, event: Event) -> None:
@@ -510,7 +543,7 @@ class _ItemQueue:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._names = tuple(names)
+        self._names = list(names)
         self._places = {name: place for place, name in enumerate(self._names)}
         self._heap: list[int] = []
         self._waiting: set[int] = set()
@@ -531,6 +564,13 @@ class _ItemQueue:
                 return name
             self._waiting.discard(heapq.heappop(self._heap))
         return None
+
+    def add(self, name: str) -> None:
+        """One more name, at the end, or a known one again."""
+        if name not in self._places:
+            self._places[name] = len(self._names)
+            self._names.append(name)
+        self.join(name)
 
     def sorted(self, names: Iterable[str]) -> list[str]:
         return sorted(names, key=self._places.__getitem__)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import fsum
 from statistics import median
@@ -46,6 +47,20 @@ class _Attempted(NamedTuple):
 
     calls: int
     tried: int
+
+
+class Booked(NamedTuple):
+    """What counts against the limits of a run: settled, reserved and lost together."""
+
+    price: Fraction = Fraction(0)
+    money: Fraction = Fraction(0)
+    calls: int = 0
+    open: int = 0
+    """Purchases under way."""
+
+    def less(self, other: Booked) -> Booked:
+        price, money = self.price - other.price, self.money - other.money
+        return Booked(price, money, self.calls - other.calls, self.open - other.open)
 
 
 class RunState:
@@ -93,15 +108,50 @@ class RunState:
         self._last_at = 0.0
         self._reserved = Fraction(0)
         self._ceilings = Fraction(0)
+        self.elsewhere = Booked()
+        """In the books of the run, and not of the items here: other processes have them, or they
+        are done.
+        """
+
+    @property
+    def booked(self) -> Booked:
+        """What the items here have in the books."""
+        price = self.settled_price + self.lost_price + self._reserved
+        money = self.settled_money + self.lost_money + self._ceilings
+        return Booked(price, money, self.calls + self.calls_reserved, self.under_way)
 
     @property
     def committed(self) -> Fraction:
         """Spent, lost and reserved: what must never exceed the budget."""
-        return self.settled_price + self.lost_price + self._reserved
+        return self.settled_price + self.lost_price + self._reserved + self.elsewhere.price
 
     @property
     def committed_money(self) -> Fraction:
-        return self.settled_money + self.lost_money + self._ceilings
+        return self.settled_money + self.lost_money + self._ceilings + self.elsewhere.money
+
+    @property
+    def awaited(self) -> int:
+        """Purchases that may turn out cheaper than what is reserved for them, anywhere."""
+        return self.under_way + max(0, self.elsewhere.open)
+
+    def forget(self, item: str) -> None:
+        """Drop an item that others may have now; what it has settled stays in the sums."""
+        state = self.items.pop(item)
+        for purchase in state.pending.values():
+            self._reserve(purchase, -1)
+            self.calls_reserved -= purchase.calls + state.repeated.get(purchase.name, (0, 0))[0]
+            self.under_way -= not purchase.deferred
+        self.results.pop(item, None)
+
+    def kept(self) -> dict[str, Any]:
+        """The sums as they are, for `restore`."""
+        return {name: getattr(self, name) for name in _SUMS}
+
+    def restore(self, sums: Mapping[str, Any], items: Mapping[str, ItemState]) -> None:
+        """Take back what was decided and could not be written."""
+        for name, value in sums.items():
+            setattr(self, name, value)
+        self.items.update(items)
 
     @property
     def spent(self) -> Fraction:
@@ -112,7 +162,7 @@ class RunState:
         return [purchase for item in self.items.values() for purchase in item.pending.values()]
 
     def apply(self, event: Event) -> None:
-        if event.kind is Kind.SESSION and self.sessions:
+        if event.kind is Kind.SESSION and self.sessions and not event.body.get("joined"):
             self.seconds_before += max(0.0, self._last_at - self.session_at)
         self._last_at = event.at or self._last_at
         getattr(self, f"_{event.kind.value}")(event)
@@ -134,6 +184,8 @@ class RunState:
 
     def _session(self, event: Event) -> None:
         self.sessions += 1
+        if event.body.get("joined"):  # one more process: nothing that was stopped begins anew
+            return
         self.session_at = event.at
         self.ended = None
         for item in self.items.values():
@@ -300,6 +352,12 @@ class RunState:
         return purchase, _Attempted(calls, tried + 1)
 
 
+_SUMS = (
+    *("settled_price", "settled_money", "lost_price", "lost_money", "_reserved", "_ceilings"),
+    *("calls", "calls_reserved", "under_way"),
+)
+
+
 @dataclass(slots=True)
 class ItemState:
     """One field of the run."""
@@ -330,6 +388,11 @@ class ItemState:
     trajectory: list[Mapping[str, Any]] = field(default_factory=list)
     """One entry per round: names, what was committed before it, and the margin it started from."""
     stopped: Mapping[str, Any] | None = None
+
+    def copy(self) -> ItemState:
+        """As it is now; what happens to one of both does not change the other."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return ItemState(**{name: copy(value) for name, value in own.items()})
 
     @property
     def held(self) -> frozenset[str]:

@@ -218,7 +218,7 @@ class Journal:
         self._doing("written")
         from sqlalchemy.exc import IntegrityError
 
-        rows = self.rows_of(run, events, first)
+        rows = self._rows_of(run, events, first)
         with self._errors("written"):
             try:
                 with self._connection.begin():
@@ -230,7 +230,25 @@ class Journal:
         chains.last.update(ahead)
         self._tails[run] = first + len(rows), chains
 
-    def rows_of(self, run: str, events: Sequence[Event], first: int) -> list[dict[str, Any]]:
+    @contextlib.contextmanager
+    def transaction(self, what: str) -> Iterator[Connection]:
+        """For those who write events together with more: all of it is committed, or nothing."""
+        self._doing(what)
+        with self._errors(what), self._connection.begin():
+            yield self._connection
+
+    def insert(self, run: str, events: Sequence[Event], first: int, chains: Chains) -> dict[str | None, str]:
+        """In an open transaction: write events from this place on; the last links of their chains,
+        to be believed once that is committed.
+        """
+        rows = self._rows_of(run, events, first)
+        self._follow(run, chains, (row["item"] for row in rows))
+        ahead = chains.seal(rows)
+        if rows:
+            self._connection.execute(self._events.insert(), rows)
+        return ahead
+
+    def _rows_of(self, run: str, events: Sequence[Event], first: int) -> list[dict[str, Any]]:
         """Events as rows without their links, the first at this place."""
         bodies = self._redactor.jsons([event.body for event in events])
         return [
@@ -274,21 +292,25 @@ class Journal:
                     lost = False
                     chains.last[chains.of(known)] = without_link(str(known.body))[1]
                 if after:
-                    self.follow(run, chains, map(chains.of, rows), before=after)
+                    self._follow(run, chains, map(chains.of, rows), before=after)
                 for row in rows:
                     yield self._event(run, row, chains, number)
                     number += 1
         if lost:
-            raise _damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
+            raise damaged(f"run {run}", f"it no longer has the {after:,} events that were read", self.shown)
         if not after:
             self._tails[run] = number, chains
 
-    def events_of(self, run: str, items: Collection[str]) -> dict[str, list[Event]]:
-        """The events of some items of a run whose items have chains of their own; Refused as in
-        `events`.
-        """
+    def chains(self, run: str) -> Chains:
+        """The chains of a run of which nothing was read yet."""
         header, mark = self._header(run)
-        chains, table = Chains(mark, header["format_version"]), self._events
+        return Chains(mark, header["format_version"])
+
+    def events_of(self, run: str, items: Collection[str], chains: Chains | None = None) -> dict[str, list[Event]]:
+        """The events of some items of a run whose items have chains of their own; Refused as in
+        `events`. The `chains` that are given know their last links then.
+        """
+        chains, table = chains or self.chains(run), self._events
         result: dict[str, list[Event]] = {item: [] for item in items}
         with self._errors("read"), self._connection.begin():
             for names in _portions([column(item) for item in items]):
@@ -314,14 +336,14 @@ class Journal:
             mark = chains.next(cells)
             chains.last[chains.of(row)] = mark
             if said != mark or number not in (None, row.seq):
-                raise _damaged(where, "its row is not the one that was written", self.shown)
+                raise damaged(where, "its row is not the one that was written", self.shown)
         try:
             purchase = None if row.purchase is None else from_column(row.purchase)
             return Event(Kind(row.kind), json.loads(body), purchase, row.attempt, row.at)
         except (TypeError, ValueError, AttributeError, RecursionError):
-            raise _damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
+            raise damaged(where, f"a row of kind {str(row.kind)[:20]!r} that can't be read", self.shown) from None
 
-    def follow(self, run: str, chains: Chains, keys: Iterable[str | None], *, before: int | None = None) -> None:
+    def _follow(self, run: str, chains: Chains, keys: Iterable[str | None], *, before: int | None = None) -> None:
         """Look up the last links of chains that were not read yet: all of them, or of what came
         before a place. In the transaction that is open.
         """
@@ -348,7 +370,7 @@ class Journal:
                 apply(event)
             except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
                 reason = f"it does not follow from those before it ({type(fault).__name__})"
-                raise _damaged(f"run {run}, event {number}", reason, self.shown) from None
+                raise damaged(f"run {run}, event {number}", reason, self.shown) from None
 
     def _sound(self, run: str) -> None:
         """SQLite: a damaged index hides rows, and a run without its last rows would buy them again;
@@ -360,7 +382,7 @@ class Journal:
             found = self._connection.exec_driver_sql("pragma integrity_check(1)").scalar()
             self._connection.rollback()
         if found != "ok":
-            raise _damaged(f"run {run}", "the file of its journal is broken", self.shown)
+            raise damaged(f"run {run}", "the file of its journal is broken", self.shown)
         self._checked = True
 
     def length(self, run: str) -> int:
@@ -370,6 +392,20 @@ class Journal:
         query = select(func.count()).select_from(self._events).where(self._events.c.run == run)
         with self._errors("read"), self._connection.begin():
             return int(self._connection.execute(query).scalar_one())
+
+    def documents(self, run: str, places: Collection[int]) -> dict[str, dict[str, Any]]:
+        """Some of the run's problems, by their positions. The digests in its header say whether
+        they are those that were written.
+        """
+        table = self._problems
+        query = table.select().where(table.c.run == run, table.c.position.in_(places)).order_by(table.c.position)
+        with self._errors("read"), self._connection.begin():
+            return {from_column(row.item): json.loads(row.document) for row in self._connection.execute(query)}
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes can work on one of its runs."""
+        return self._engine.dialect.name == "postgresql"
 
     def header(self, run: str) -> dict[str, Any]:
         """The run's header; InputError when its format is newer than this program, Refused when it
@@ -387,11 +423,11 @@ class Journal:
             raise InputError(f"run {run}: its format {row.format} is newer than this program, which reads {FORMAT}")
         text, mark = without_link(str(row.header))
         if mark != (link("", run, row.format, row.created, text) if row.format > 1 else "") or row.format < 1:
-            raise _damaged(f"run {run}", "its header is not the one that was written", self.shown)
+            raise damaged(f"run {run}", "its header is not the one that was written", self.shown)
         try:
             header = dict(json.loads(text))
         except (TypeError, ValueError, RecursionError):
-            raise _damaged(f"run {run}", "its header can't be read", self.shown) from None
+            raise damaged(f"run {run}", "its header can't be read", self.shown) from None
         return header | {"run": run, "created": row.created, "format_version": row.format}, mark
 
     def problems(self, run: str) -> dict[str, dict[str, Any]]:
@@ -400,11 +436,11 @@ class Journal:
         with self._errors("read"), self._connection.begin():
             rows = self._connection.execute(query).all()
         if stored is not None and stored != texts_digest((str(row.item), str(row.document)) for row in rows):
-            raise _damaged(f"run {run}", "its problems are not those that were written", self.shown)
+            raise damaged(f"run {run}", "its problems are not those that were written", self.shown)
         try:
             return {from_column(row.item): json.loads(row.document) for row in rows}
         except (TypeError, ValueError, AttributeError, RecursionError):
-            raise _damaged(f"run {run}", "its problems can't be read", self.shown) from None
+            raise damaged(f"run {run}", "its problems can't be read", self.shown) from None
 
     def find(self, given: str) -> str:
         """The run that a name, the beginning of one, or "last" means."""
@@ -540,7 +576,7 @@ def _portions(names: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield names[first : first + _MANY]
 
 
-def _damaged(what: str, reason: str, shown: str) -> Refused:
+def damaged(what: str, reason: str, shown: str) -> Refused:
     return Refused(
         f"{what}: {reason}; the journal was changed or is damaged, and nothing of the run is believed; restore {shown}"
         " from a copy"

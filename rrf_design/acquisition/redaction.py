@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
+from rrf_design.errors import InputError
 from rrf_design.texts import json_text
 
 HIDDEN = "[hidden]"
@@ -99,3 +100,12 @@ def without_password(address: str) -> str:
         for before, after in ((":", "@"), ("=", "")):
             address = address.replace(f"{before}{password}{after}", f"{before}***{after}")
     return address
+
+
+def no_secret_inside(documents: Mapping[str, Any], redactor: Redactor) -> None:
+    """The journal keeps the problem word for word, so a secret in it would be kept as well."""
+    for item, document in documents.items():
+        text = json.dumps(document, ensure_ascii=False)
+        if redactor.text(text) != text:
+            where = f"item {item!r}: " if item else ""
+            raise InputError(f"{where}the problem contains a key or password; take it out, the journal would keep it")

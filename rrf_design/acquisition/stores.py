@@ -144,6 +144,38 @@ def tables() -> tuple[Any, Any, Any]:
     return runs, problems, events
 
 
+def lease_tables() -> tuple[Any, Any]:
+    """The books of runs that processes share, and the leases on their items; on PostgreSQL only."""
+    from sqlalchemy import CheckConstraint, Column, Float, Index, Integer, MetaData, Numeric, String, Table, Text
+
+    data = MetaData()
+    sums = ("price", "money", "calls")
+    books = Table(
+        "rrf_books",
+        data,
+        Column("run", String(64), primary_key=True),
+        Column("events", Integer, nullable=False),
+        Column("open", Integer, nullable=False),
+        *(Column(name, Numeric, nullable=False) for name in sums),
+        *(Column(f"most_{name}", Numeric) for name in sums),
+        *(CheckConstraint(f"most_{name} is null or {name} <= most_{name}") for name in sums),
+    )
+    leases = Table(
+        "rrf_leases",
+        data,
+        Column("run", String(64), primary_key=True),
+        Column("position", Integer, primary_key=True),
+        Column("item", Text, nullable=False),
+        Column("holder", Text),
+        Column("fence", Integer, nullable=False),
+        Column("expires", Float, nullable=False),
+        Column("state", Integer, nullable=False),
+    )
+    Index("rrf_leases_item", leases.c.run, leases.c.item, unique=True)
+    Index("rrf_leases_open", leases.c.run, leases.c.position, postgresql_where=leases.c.state == 0)
+    return books, leases
+
+
 def add_item_column(connection: Connection, events: Any) -> None:
     """A store that was made before format 3 gets what its new runs need; its old runs stay as they
     are.

@@ -48,6 +48,12 @@ def acquire_verb(
     resume: Annotated[
         str | None, typer.Option("--resume", help="Go on with this run (or the beginning of its name, or last).")
     ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option(
+            "--join", help="Work on this run beside the processes that do already; needs --store postgresql://..."
+        ),
+    ] = None,
     items: options.Items,
     mode: Annotated[
         str | None,
@@ -125,7 +131,7 @@ def acquire_verb(
         file = (files or [options.default_file()])[0]
         run = _under_policy(file, policy, live, items, responses, outputs or [], review_file, reviews or (), printer)
         return 0 if run.complete and not run.totals.over_budget else 1
-    named = files or _own_file(resume, items.data, responses, review, require_share, *_not_json(outputs))
+    named = files or _own_file(resume or join, items.data, responses, review, require_share, *_not_json(outputs))
     dataset = _dataset(named, items, outputs or [], responses)
     if dataset is None:
         items.refuse(review=review, require_share=require_share)
@@ -142,6 +148,7 @@ def acquire_verb(
                 budget=live.budget,
                 store=live.store,
                 resume=resume,
+                join=join,
                 seconds=max_seconds,
                 gain=min_gain,
                 mode=mode,
@@ -276,6 +283,7 @@ INSTEAD = {
     "report": "write the page with -o PAGE.html",
     "review": "write what waits for people with --review-file",
     "resume": "repeat the command; it buys nothing twice",
+    "join": "repeat the command with the same --store postgresql://...; the runs of its stages are shared",
     "seed": "the policy has the seed of its pilot",
     "item": "it runs on all items outside the pilot",
     "limit": "it runs on all items outside the pilot",
