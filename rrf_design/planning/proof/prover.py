@@ -346,7 +346,8 @@ class Prover(PlanSearch):
         """
         value = self.evaluator.value(mask)
         tight = value * (1 + self.master.gap)
-        if value > 0.0 and self.relax(tight, budget, deadline=self.deadline)[0]:
+        few = len(self.evaluator.market.items) <= FEW  # else the first design is no answer yet: ask from above
+        if value > 0.0 and few and self.relax(tight, budget, deadline=self.deadline)[0]:
             return mask, min(upper, tight)
         low = max(value, 1e-6 * upper)
         for _ in range(BISECTED):
