@@ -193,7 +193,8 @@ class OpenAIModel(ServedModel):
         except (OSError, http.client.HTTPException) as error:
             return unreachable(self._clean(f"{type(error).__name__}: {error}"), Usage(), {}), ""
         if status == 200:
-            return Attempt(Outcome.ANSWERED if kind.endswith("json") else Outcome.GARBAGE, text), ""
+            document = kind.endswith("json") or text.lstrip()[:1] in ("{", "[")  # some servers name no kind
+            return Attempt(Outcome.ANSWERED if document else Outcome.GARBAGE, text), ""
         try:
             code = str(json.loads(text)["error"]["code"])
         except (ValueError, LookupError, TypeError, RecursionError):

@@ -28,7 +28,7 @@ NAME = "shared-errors"
 AT_ONCE = 10
 """Rows of a part."""
 PARAPHRASES, MEASURED = "three paraphrases", "as measured"
-RECORDED = "answers.jsonl.gz"
+RECORDED = "asked.jsonl.gz"
 
 
 def parts(context: Context) -> list[Part]:

@@ -27,7 +27,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "cross-model": {"answers": LOGS},
     "error-directions": {"logs": LOGS},
     "shared-errors": {
-        "log": str(REPORTS / "shared-errors" / "answers.jsonl.gz"),
+        "log": str(REPORTS / "shared-errors" / "asked.jsonl.gz"),
         "coder": str(REPORTS / "real-model-coder" / "answers.jsonl.gz"),
     },
 }

@@ -487,7 +487,7 @@ def test_candidates_are_added_to_the_recipe_on_sale(tmp_path: Path, monkeypatch:
     assert {
         one["transform"] if isinstance(one["transform"], str) else next(iter(one["transform"]))
         for one in (ran.json["candidates"])
-    } == {"wording", "cents", "scale", "plus", "complement"}
+    } == {"wording", "cents", "scale", "plus", "complement", "quote-first"}
     text = Path("more.toml").read_text()
     assert text.startswith("# mine")
     assert "# [[veto]]" in text
