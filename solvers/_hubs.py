@@ -195,7 +195,8 @@ class HubSearch:
         """The greatest shares of pieces by set and size (None: time ran out), the pieces that are
         needed by set (None: too many), and those that can't be eliminated.
         """
-        most = self.size - min(len(frame.hubs) for frame in frames)
+        # beside as many hubs as a support has nodes there is no piece: the kernel has room for one
+        most = max(1, self.size - min(len(frame.hubs) for frame in frames))
         need = np.full((len(frames), self.size), np.inf) if need is None else need
         count = len(self.hubs)
         by_hub: list[list[int]] = [[] for _ in range(count)]

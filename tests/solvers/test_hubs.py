@@ -127,6 +127,21 @@ def test_lists_hold_the_same_supports(forced: list[int], dims: tuple[int, ...]) 
     assert forced[1] > 4
 
 
+def test_hubs_that_only_all_together_are_in_question(forced: list[int]) -> None:
+    """Three hubs whose couplings add up, and no place for another node beside them."""
+    leaves = 12
+    ties = [(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), *((h, i, 0.05) for h in range(3) for i in range(3, leaves))]
+    B = np.vstack([np.zeros((len(ties), leaves)), np.diag([0.05] * 3 + [3.0] * (leaves - 3))])
+    for row, (i, j, weight) in zip(B, ties, strict=False):
+        row[[i, j]] = weight
+    forced[0] = 3
+    assert enumerate_supports(B, make_field(B, None).groups, 3).value > 0.2
+    listed = supports_below(B, size=3, threshold=0.2)
+    assert listed.complete
+    assert not listed.supports
+    assert forced[1]
+
+
 @pytest.mark.parametrize("equal", [True, False])
 def test_a_star_with_chords_is_equal_to_the_plain_search(forced: list[int], equal: bool) -> None:
     field = star(70, equal=equal, chords=30)
