@@ -36,6 +36,7 @@ from rrf_design.rows import (
     applied,
     bare_target,
     block_entries,
+    one_row,
     spd_factor,
 )
 
@@ -271,14 +272,22 @@ def whole(problem: Problem) -> Operator:
     dense: dict[int, Array] = {}  # first row -> what whitens a block whose rows are correlated
     for block in problem.blocks:
         top = len(target)
-        try:
-            height, own_rows, own_columns, own_values = block_entries(block, place)
-            rows.extend([top + row for row in own_rows])
-            columns.extend(own_columns)
-            values.extend(own_values)
-            target.extend(bare_target(block, height))
-        except ValueError as error:
-            raise InputError(f"{block.title}: {error}") from None
+        if (row := one_row(block, place)) is not None:  # most are, where there are many
+            tail, head, scale, offset = row
+            height = 1
+            rows.extend((top, top))
+            columns.extend((tail, head))
+            values.extend((-scale, 1.0))
+            target.append(offset)
+        else:
+            try:
+                height, own_rows, own_columns, own_values = block_entries(block, place)
+                rows.extend([top + own for own in own_rows])
+                columns.extend(own_columns)
+                values.extend(own_values)
+                target.extend(bare_target(block, height))
+            except ValueError as error:
+                raise InputError(f"{block.title}: {error}") from None
         factor = alone(problem, block, height)
         if not isinstance(factor, float):
             dense[top] = factor

@@ -83,6 +83,19 @@ def block_entries(block: Relation | Anchor, columns: Mapping[str, range]) -> _En
     return _Entries(height, rows_of, over * height, [value for numbers in block.rows for value in numbers])
 
 
+def one_row(block: Relation | Anchor, columns: Mapping[str, range]) -> tuple[int, int, float, float] | None:
+    """Of a relation of one row between two nodes the columns of tail and head, the factor and the
+    offset, as `block_entries` and `bare_target` have them; None for everything else.
+    """
+    if not isinstance(block, Relation) or block.tail is None or isinstance(block.offset, tuple):
+        return None
+    map_ = block.transport
+    if map_.matrix is not None or map_.permute is not None or map_.select is not None:
+        return None
+    tail, head = columns[block.tail], columns[block.head or ""]
+    return (tail.start, head.start, map_.factor, block.offset) if len(tail) == len(head) == 1 else None
+
+
 def _several(block: Relation, columns: Mapping[str, range]) -> _Entries:
     """The rows of a relation among several nodes: declared as they are, or of a sum or difference,
     head minus parts.

@@ -12,6 +12,7 @@ from scipy import linalg
 
 import rrf_design as rrf
 from rrf_design import InputError, Problem
+from rrf_design.blocks import Relation
 from rrf_design.rows import (
     EXACT,
     Sharing,
@@ -21,8 +22,11 @@ from rrf_design.rows import (
     _shrunk,
     _whitening,
     applied,
+    bare_target,
+    block_entries,
     block_rows,
     block_target,
+    one_row,
     spd_factor,
 )
 
@@ -575,3 +579,18 @@ def test_extreme_metrics_and_covariances_stay_exact(size: float) -> None:
         nodes=[{"id": "a", "dim": 2}], anchors=[{"id": "x", "node": "a", "covariance": scaled}], shrinkage=0.5
     )
     assert np.allclose(noisy.operator().matrix.diagonal(), size**-0.5, rtol=1e-14)
+
+
+def test_a_row_between_two_numbers_is_what_the_general_way_makes_of_it() -> None:
+    columns = {"a": range(3, 4), "b": range(7, 8), "wide": range(8, 10)}
+    pair = {"id": "r", "tail": "a", "head": "b"}
+    for more in ({}, {"transport": {"scale": -3.0}, "offset": 2.0}, {"head": "a"}, {"transport": {"scale": 0.0}}):
+        block = Relation(**{**pair, **more})
+        tail, head, scale, offset = one_row(block, columns) or pytest.fail("it has one row")
+        entries = block_entries(block, columns)
+        assert (entries.rows, entries.columns, entries.values) == ([0, 0], [tail, head], [-scale, 1.0])
+        assert bare_target(block, 1) == (offset,)
+    for other in ({"transport": {"permute": [0]}}, {"offset": [1.0]}, {"transport": {"matrix": [[2.0]]}}):
+        assert one_row(Relation(**{**pair, **other}), columns) is None
+    assert one_row(Relation(id="r", tail="wide", head="wide"), columns) is None
+    assert one_row(Relation(id="r", rows={"a": [[1.0]]}), columns) is None
