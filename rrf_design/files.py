@@ -17,6 +17,7 @@ certificates hold the numbers.
 from __future__ import annotations
 
 import difflib
+import gc
 import hashlib
 import json
 import os
@@ -75,13 +76,22 @@ def load(path: str | os.PathLike[str]) -> Problem:
     """
     path = Path(path)
     text = read_source(path)
+    collecting = gc.isenabled()
+    gc.disable()  # a million entries are no garbage, and looking through them takes as long as reading
     try:
         document = parse_text(text, path.suffix.lower())
+        if _names_a_table(document):
+            from rrf_design._columns import with_tables
+
+            document = with_tables(document, path.parent, bare=_names_a_log(document))
         if _names_a_log(document):
             document = _with_estimates(document, path.parent)
         return from_document(document)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def load_unless_recipe(path: Path) -> Problem | None:
@@ -199,7 +209,8 @@ def from_document(document: Any) -> Problem:
         raise InputError("nodes: the field is empty; declare at least one node")
     for key in SECTIONS:
         if key in document and not isinstance(document[key], list):
-            raise InputError(f"{key}: must be a list of tables; write [[{key}]]")
+            beside = f', or in a file {key} = {{ table = "FILE" }}' if key in ("nodes", "relations", "anchors") else ""
+            raise InputError(f"{key}: must be a list of tables; write [[{key}]]{beside}")
     return Problem(**settings, **{key: document[key] for key in (*SECTIONS, "models") if key in document})
 
 
@@ -406,6 +417,11 @@ Array = NDArray[np.float64]
 Draws = Mapping[tuple[str, int], Mapping[str, tuple[float, ...]]]
 """By id and repeat: what each name said."""
 WITH_NOISE = ("nodes", "relations", "anchors", "noise")
+
+
+def _names_a_table(document: Any) -> bool:
+    """Whether some section of a problem file's content lies beside it, as columns."""
+    return isinstance(document, dict) and any(isinstance(document.get(key), dict) for key in SECTIONS)
 
 
 def _names_a_log(document: Any) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from rrf_design import documents
-from rrf_design.errors import InputError, MissingDependency
+from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -338,13 +338,12 @@ class _ParquetTable(DataTable):
     BATCH = 1024
 
     def __init__(self, path: Path) -> None:
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            raise MissingDependency(f"{path}: Parquet needs pyarrow: pip install 'rrf-design[parquet]'") from None
+        from rrf_design._columns import pyarrow_for
+
         self.path, self.name = path, str(path)
+        parquet = pyarrow_for(path).parquet
         try:
-            self._file = pyarrow.parquet.ParquetFile(path)
+            self._file = parquet.ParquetFile(path)
             self.columns = tuple(self._file.schema_arrow.names)
         except Exception as error:  # pyarrow's own errors have many roots
             raise InputError(f"{path}: not a Parquet file that can be read ({_first_line(error)})") from None

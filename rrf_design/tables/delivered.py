@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rrf_design._shown import ShownRows, bars_on, frame_of
 from rrf_design.documents import FORMATS, Case, sealed, write_junit, write_text, writing
-from rrf_design.errors import InputError, MissingDependency
+from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.questions.answers import RecordedAnswer, RecordedAnswers
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -326,11 +326,9 @@ def _write_lines(text: io.TextIOWrapper, rows: Iterator[dict[str, Any]]) -> int:
 
 
 def _write_parquet(path: str | os.PathLike[str], rows: Iterator[dict[str, Any]], columns: Sequence[str]) -> int:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingDependency(f"{path}: Parquet needs pyarrow: pip install 'rrf-design[parquet]'") from None
+    from rrf_design._columns import pyarrow_for
+
+    pyarrow = pyarrow_for(path)
     cells: dict[str, list[Any]] = {name: [] for name in columns}
     for row in rows:
         for name, column in cells.items():
