@@ -329,7 +329,9 @@ def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) 
         )
 
     field = problem.node_by_id[name]
-    delta = problem.delta if unit is None and field.tolerance is not None else field.tolerance
+    counted = any(node.tolerance is not None for node in problem.nodes)  # else `delta` is of answers as they are
+    whole = not counted or (unit is None and field.tolerance is not None)
+    delta = problem.delta if whole else field.tolerance
     suspects = [b for b in problem.blocks if b.trusted is False and b.id in blocks]
     marked = any(b.trusted is False or b.rate is not None for b in problem.blocks)
     changed: dict[str, Any] = {

@@ -144,3 +144,16 @@ def test_a_fault_is_one_line_with_the_entry_and_the_remedy(change: dict[str, Any
     with pytest.raises(InputError, match=message) as caught:
         recipe_from_document({"answer": [TOTAL, DATE], "ask": ASKS[:2], **change})
     assert "\n" not in str(caught.value)
+
+
+def test_the_acceptable_error_of_a_whole_problem_is_that_of_each_of_its_fields() -> None:
+    nodes = [{"id": name, "prompt": "{{ t }}", "parser": "decimal"} for name in "abc"]
+    same = [{"id": f"{x}{y}", "tail": x, "head": y} for x, y in ("ab", "ac", "bc")]
+    problem: dict[str, Any] = {"k": 1, "epsilon": 0.1, "deliver": ["a", "b"]}
+    table, said = [{"no": "1", "t": "x"}], [{"id": "1", "node": name, "value": 7.0} for name in "abc"]
+    for delta, verdict in ((0.02, "incomplete"), (1.0, "consistent")):
+        recipe = {"data": {"id": "no"}, "problem": {**problem, "delta": delta}, "nodes": nodes, "relations": same}
+        made = rrf.dataset(recipe, table)
+        assert [one.delta for one in field_problems(made["1"])] == [delta, delta]
+        (row,) = rrf.repair(made, said).rows()
+        assert [value.verdict for value in row.values] == [verdict, verdict]
