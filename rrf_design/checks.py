@@ -107,8 +107,7 @@ def sole_delivered(problem: Problem, held: Collection[str] = ()) -> str | None:
 
 def _premise_of(problem: Problem, held: Iterable[str] = ()) -> Premise:
     """Which checks may be wrong where these are held beside what is owned, and how many of them."""
-    more = set(held)
-    blocks = [block.id for block in problem.blocks if block.owned or block.id in more]
+    blocks = problem.held_beside(held)
     return problem.whole.premise.among(blocks, [node.id for node in problem.nodes])
 
 

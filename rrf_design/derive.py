@@ -255,7 +255,10 @@ def field_problems(problem: Problem, held: Collection[str] = ()) -> tuple[Proble
     if problem.deliver is None or len(problem.deliver) == 1:
         return (problem,)
     part = linked_nodes(problem, held)
-    return tuple(_one_field(problem, name, part[name]) for name in problem.deliver)
+    marked = problem.held_beside(held).intersection(
+        block.id for block in problem.blocks if block.trusted is False or block.rate is not None
+    )
+    return tuple(_one_field(problem, name, part[name], marked) for name in problem.deliver)
 
 
 def linked_nodes(problem: Problem, held: Collection[str] | None = None) -> dict[str, set[str]]:
@@ -263,12 +266,14 @@ def linked_nodes(problem: Problem, held: Collection[str] | None = None) -> dict[
     blocks that share a weight or noise belong together.
     """
     part = {node.id: {node.id} for node in problem.nodes}
-    there = {block.id: block for block in problem.blocks if held is None or block.owned or block.id in held}
+    there = [block for block in problem.blocks if held is None or block.owned or block.id in held]
+    counted = None if held is None else problem.held_beside(held)
+    sharing = {block.id: block for block in there if counted is None or block.id in counted}
     shared: dict[str, set[str]] = {}
-    for block in there.values():
+    for block in sharing.values():
         shared.setdefault(block.family_name, set()).update(block.nodes)
-    linked = [*shared.values(), *(set(entry.nodes) for entry in (*there.values(), *problem.nonlinear))]
-    linked += [{n for name in one.blocks if name in there for n in there[name].nodes} for one in problem.noise]
+    linked = [*shared.values(), *(set(entry.nodes) for entry in (*there, *problem.nonlinear))]
+    linked += [{n for name in one.blocks if name in sharing for n in sharing[name].nodes} for one in problem.noise]
     for names in linked:
         together = set().union(*(part[name] for name in names))
         part.update(dict.fromkeys(together, together))
@@ -297,8 +302,10 @@ def part_of(problem: Problem, members: Collection[str]) -> Problem:
     return problem.model_copy(update=changed)
 
 
-def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) -> Problem:
-    """The part of a problem that one delivered node is judged by."""
+def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str], marked: frozenset[str]) -> Problem:
+    """The part of a problem that one delivered node is judged by; `marked`: the held blocks that
+    are said to be possibly wrong.
+    """
     own = [node for node in problem.nodes if node.id in members]
     tolerances = {node.tolerance for node in own}
     (unit,) = tolerances if len(tolerances) == 1 else (None,)
@@ -332,8 +339,6 @@ def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) 
     counted = any(node.tolerance is not None for node in problem.nodes)  # else `delta` is of answers as they are
     whole = not counted or (unit is None and field.tolerance is not None)
     delta = problem.delta if whole else field.tolerance
-    suspects = [b for b in problem.blocks if b.trusted is False and b.id in blocks]
-    marked = any(b.trusted is False or b.rate is not None for b in problem.blocks)
     changed: dict[str, Any] = {
         "k": problem.k if field.k is None else field.k,
         "delta": delta,
@@ -341,7 +346,7 @@ def _one_field(problem: Problem, name: str, members: frozenset[str] | set[str]) 
         "nodes": tuple(nodes),
         "relations": kept(problem.relations),
         "anchors": kept(problem.anchors),
-        "wrong_checks": problem.wrong_checks if suspects or not marked else 0,
+        "wrong_checks": problem.wrong_checks if blocks & marked or not marked else 0,
         "noise": tuple(one for entry in problem.noise if (one := _noise_among(problem, entry, blocks))),
         "budget": None,
     }

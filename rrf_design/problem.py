@@ -191,6 +191,19 @@ class Problem(Shown, Entry):
                 raise InputError(f"select: nothing here is called {unknown!r}{_nearest(unknown, known)}")
         return tuple(name for name in purchasable if name in wanted)
 
+    def held_beside(self, names: Iterable[str]) -> frozenset[str]:
+        """The blocks that are held where these entries are: they, and what is owned, unless it is
+        about a question on sale that is not asked.
+        """
+        held = set(names)
+        held.update(node for name in held & self.block_by_id.keys() for node in self.block_by_id[name].nodes)
+
+        def asked(node: str) -> bool:
+            question = self.asked_as(node)
+            return node in held or question in held or self.node_by_id[question].cost is None
+
+        return frozenset(b.id for b in self.blocks if b.id in held or (b.owned and all(map(asked, b.nodes))))
+
     def operator(self, select: Selection = None) -> Operator:
         """B for what is owned plus what is selected; see `rrf_design.operators`."""
         return self.design(select).slice(self)

@@ -107,7 +107,7 @@ class Candidates:
 
         Items of one structure have fields of one structure.
         """
-        links = frozenset(block.id for block in self.problem.relations if not block.owned and block.id in held)
+        links = self._priced.intersection(held)
         if links not in self._fields:
             problems = field_problems(self.problem, links)
             if problems == (self.problem,):
@@ -119,6 +119,11 @@ class Candidates:
                 found.append(Candidates(problem, structure=structure))
             self._fields[links] = tuple(found)
         return self._fields[links]
+
+    @cached_property
+    def _priced(self) -> frozenset[str]:
+        """Questions and blocks on sale: what links fields once it is held."""
+        return frozenset(x.id for x in (*self.problem.nodes, *self.problem.blocks) if x.cost is not None)
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
