@@ -49,7 +49,7 @@ ENTRIES = 1200  # of X in one ball: the chordal extension of 48 dense coordinate
 PROGRAMS = 4000  # balls
 TOGETHER = 8  # balls in one task
 RELAXED = 4  # rounds of cuts on the linear relaxation
-NOTHING = 1e-20  # squares of margins, beside the largest entry of G: no program tells them from zero
+NOTHING = 1e-15  # squares of margins, beside the largest entry of G: no program tells them from zero
 NEGATIVE = 1e-6  # eigenvalues of X below this are cut off
 
 

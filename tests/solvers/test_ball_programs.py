@@ -92,6 +92,11 @@ def test_what_hides_an_error_altogether_is_zero() -> None:
         assert found.estimate == pytest.approx(0.0, abs=1e-6)
 
 
+def test_what_rounding_hides_is_zero_too() -> None:
+    matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + 3e-8, 0.0], [1e-9, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    assert mixed_integer(matrix, [2, 1], size=2, time_limit=PATIENCE).estimate <= 1.6e-8
+
+
 def test_no_time_proves_nothing_and_says_so() -> None:
     found = mixed_integer(cubic(8), size=4, time_limit=0.0)
     assert not found.finished
