@@ -179,7 +179,8 @@ def realised(
         for node in problem.nodes
         if node.id not in gone or node.id in wanted
     ]
-    there = [b.id for b in problem.blocks if held is None or b.owned or b.id in held]
+    counted = problem.block_by_id if held is None else problem.held_beside(held)
+    there = [b.id for b in problem.blocks if b.id in counted]
     premise, everywhere = problem.whole.premise, problem.node_by_id
     before = premise.among(there, everywhere)
     after = premise.among([name for name in there if name in names], everywhere)

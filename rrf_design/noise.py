@@ -312,9 +312,10 @@ def stated_within(
         reach = rows.epsilon if rows.blocks is None else None
     if not reach:
         return 0.0
-    sharing, there, shared = problem.whole.sharing, {anchor.id, *held}, NOTHING_SHARED
+    sharing, shared = problem.whole.sharing, NOTHING_SHARED
     if sharing is not None:
-        blocks = np.array([block.owned or block.id in there for block in problem.blocks])
+        there = problem.held_beside({anchor.id, *held})
+        blocks = np.array([block.id in there for block in problem.blocks])
         shared = sharing.of(blocks, np.ones(len(problem.nodes), dtype=bool))
     return reach / (sqrt(anchor.weight) * shared.factor(anchor.id)) * ROUND_UP
 

@@ -280,8 +280,8 @@ def test_nor_on_a_server(served: PlayedRun, seed: int) -> None:
     assert not seen["raised"], seen
 
 
-# The last three: marks, families and rates of owned blocks on a question that nobody asked.
-@pytest.mark.parametrize("seed", [*range(12), 99, 327, 672])
+# The last four: marks, families and rates of owned blocks on a question that nobody asked.
+@pytest.mark.parametrize("seed", [*range(12), 99, 327, 672, 6673])
 def test_what_nobody_bought_changes_nothing_that_is_said_of_what_is_held(seed: int) -> None:
     assert unbought_case(seed)["differences"] == []
 
