@@ -59,7 +59,9 @@ class Exact(Decoder):
             if not result.explanations and (nearest is None or result.residual < nearest.residual):
                 nodes = named(task, parts, result.support, result.error)
                 nearest = Candidate(nodes, result.residual, result.error, False, aside)
-        found.sort(key=lambda item: (_size(task, item), len(item.checks), item.residual))
+        # Misfits that differ by rounding alone tie, whatever processor computed them.
+        step = 2.0 * task.tolerance or 1.0
+        found.sort(key=lambda one: (_size(task, one), len(one.checks), round(one.residual / step), one.support))
         chosen = found[0] if found else nearest
         assert chosen is not None  # the empty set of checks is always tried
         complete, zero_rule = all(one.complete for one in results), any(one.zero_rule for one in results)

@@ -156,7 +156,8 @@ def _at_zero_margin(task: Task, outcome: DecoderOutcome, design: Decoding, suppo
         reason = f"{promise} by checks that can't be wrong together; values are given where all explanations agree."
         return _Assessment(Certainty.AMBIGUOUS, reason, None)
     if outcome.proved and len(outcome.explanations) > 1:
-        sets = " or ".join(f"{{{', '.join(names[i] for i in item.support)}}}" for item in outcome.explanations[:6])
+        first = sorted(item.support for item in outcome.explanations)[:6]  # their misfits tie but for rounding
+        sets = " or ".join(f"{{{', '.join(names[i] for i in support)}}}" for support in first)
         reason = f"{promise}, and {len(outcome.explanations)} sets of nodes explain the data equally well: {sets}."
         return _Assessment(Certainty.AMBIGUOUS, reason, None)
     hidden = design.unseen(support)

@@ -527,7 +527,8 @@ class SupportTable:
 
     def decode(self, syndromes: Any, *, epsilon: float = 0.0, tolerance: Any = None) -> BatchDecoding:
         """Decode the rows of `syndromes` (N, rows); ties go to the smaller support, then the
-        smaller residual.
+        smaller residual, then the support that is listed first: residuals that differ by rounding
+        alone tie.
 
         What a row comes to has the same bits whatever the others are.
         """
@@ -561,7 +562,8 @@ class SupportTable:
         sizes = np.array([len(part) for part in self.supports])
         least = np.where(good, sizes, sizes.max(initial=0) + 1).min(axis=1)
         eligible = np.where(explained[:, None], good & (sizes == least[:, None]), True)
-        chosen = np.argmin(np.where(eligible, residuals, np.inf), axis=1)
+        steps = np.rint(residuals / np.where(slack > 0.0, 2.0 * slack, 1.0)[:, None])
+        chosen = np.argmin(np.where(eligible, steps, np.inf), axis=1)
         error = np.zeros((count, self._dense.shape[1]))
         for position in np.unique(chosen):
             rows, columns = np.flatnonzero(chosen == position), self._columns[position]

@@ -151,7 +151,9 @@ def test_a_slider_goes_through_what_money_buys(
     page = visit(studio := serve(whole))
     page.goto(studio.at("/document?of=frontier.json"))
     page.get_by_text("Go through it step by step").click()
-    assert page.locator(".point:visible").count() == 1
+    page.locator("input.points").wait_for()
+    while page.locator(".point:visible").count() != 1:  # its script hides the others
+        page.wait_for_timeout(20)
     page.locator("input.points").press("Home")
     assert "nothing more" in page.locator(".point:visible").inner_text()
     page.goto(studio.at("/document?of=certificate.json"))
