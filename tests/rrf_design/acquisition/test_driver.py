@@ -1,4 +1,4 @@
-"""Calls under way: driven, fetched, and told about."""
+"""Calls under way: signals, workers, refused keys and batches."""
 
 from __future__ import annotations
 
@@ -13,19 +13,14 @@ from typing import Any
 import pytest
 from fields import priced, ring, scripted
 
-import rrf_design as rrf
 from rrf_design.acquisition import Journal, acquire, read_run
 from rrf_design.acquisition import _driver as driver
 from rrf_design.acquisition import _live as live
 from rrf_design.acquisition._driver import _AsyncWorker, _Returned, _Size, _Workers
-from rrf_design.acquisition._fetch import Fetcher
-from rrf_design.acquisition._progress import ProgressReport
 from rrf_design.acquisition._purchases import Buys, Purchase, Settlement
-from rrf_design.acquisition._state import ItemState
-from rrf_design.acquisition.journal import Event, Kind
-from rrf_design.acquisition.sources.base import Unreachable
+from rrf_design.acquisition.journal import Kind
 from rrf_design.errors import InputError
-from rrf_design.models import Attempt, Model, NotBegun, Outcome, PriceTable, Request, Retry, Usage
+from rrf_design.models import Attempt, Model, NotBegun, Outcome, Request, Retry, Usage
 from rrf_design.models.pacing import Pace
 
 REMOTE = {"adapter": "shop", "model": "scripted"}
@@ -364,185 +359,6 @@ def test_ten_refusals_in_a_row_stop_a_run(tmp_path: Path) -> None:
     done = acquire(resume="last", model=remote(lambda request: "7"), store=store)
     assert done.stopped_because != "paused"
     assert sum(len(item.answers) for item in done.items) == 8
-
-
-PRICES = PriceTable.load({"scripted": {"input": 0.001, "output": 0.01}})
-
-
-def problem(**node: Any) -> rrf.Problem:
-    given = {"id": "n", "prompt": "What is {{ a }} + 1?", "variables": {"a": 6}, "system": "Be brief.", "max_tokens": 9}
-    return rrf.Problem(k=1, nodes=[given | node], anchors=[{"id": "A", "node": "n", "value": 7.0, "cost": 1.0}])
-
-
-def fetcher(script: Any = lambda request: "7", **options: Any) -> Fetcher:
-    return Fetcher({"": problem()}, scripted(script), known={}, **options)
-
-
-def ask(one: Fetcher) -> Any:
-    return one.fetch(Purchase("", "n", Buys.ANSWER, 0.0), ItemState())
-
-
-def test_the_request_is_what_the_node_says_and_a_plain_prompt_as_it_is() -> None:
-    request = fetcher(seed=5).questions["", "n"].request
-    assert (request.prompt, request.system, request.max_tokens, request.seed) == ("What is 6 + 1?", "Be brief.", 9, 5)
-    assert request.grammar is None
-    assert fetcher(constrained=True).questions["", "n"].request.grammar is not None
-    one = Fetcher({"": problem(variables=None, prompt="{{ braces }}")}, scripted(), known={})
-    assert one.questions["", "n"].request.prompt == "{{ braces }}"
-
-
-def test_answers_carry_their_evidence() -> None:
-    settled = ask(fetcher())
-    assert (settled.outcome, settled.value, settled.ok, settled.calls) == ("answered", (7.0,), True, 1)
-    assert settled.evidence["request"]["prompt"] == "What is 6 + 1?"
-    assert settled.evidence["parsed"]["canonical"] == "7"
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        ("no number", "parse failure"),
-        ("", "empty"),
-        (Attempt(Outcome.TIMEOUT, usage=Usage(1, 0, 1)), "timeout"),
-        (Attempt(Outcome.FAILED, usage=Usage(calls=1)), "failed"),
-    ],
-)
-def test_failures_are_named_and_have_no_value(answer: Any, outcome: str) -> None:
-    settled = ask(fetcher(lambda request: answer))
-    assert (settled.outcome, settled.value, settled.ok) == (outcome, None, False)
-
-
-def test_nobody_there_buys_nothing_but_charged_attempts_are_settled() -> None:
-    with pytest.raises(Unreachable, match="unreachable: gone"):
-        ask(fetcher(lambda request: Attempt(Outcome.UNREACHABLE, usage=Usage(), detail="gone")))
-    charged = Attempt(Outcome.UNREACHABLE, usage=Usage(10, 0, 1), detail="gone")
-    settled = ask(fetcher(lambda request: charged, prices=PRICES))
-    assert (settled.outcome, settled.value, settled.ok) == ("unreachable", None, False)
-    assert settled.money > 0.0
-
-
-def test_the_ceiling_covers_what_a_call_can_cost() -> None:
-    one = fetcher(prices=PRICES)
-    terms = one.terms("", "n")
-    assert ask(one).money <= terms.ceiling
-    assert terms.local
-    assert fetcher().terms("", "n").ceiling == 0.0
-
-
-def test_what_is_known_or_in_the_file_is_settled_at_once() -> None:
-    one = Fetcher({"": problem(prompt=None)}, scripted(), known={"": {"n": 7.0}})
-    assert one.questions == {}
-    assert one.all_local
-    one = fetcher()
-    settled = one.instant(Purchase("", "A", Buys.ANCHOR, 1.0))
-    assert settled is not None
-    assert settled.value == (7.0,)
-    assert one.instant(Purchase("", "n", Buys.ANSWER, 0.0)) is None
-
-
-def test_equal_questions_keep_their_numbers_whatever_is_known() -> None:
-    """Of a node whose answer is given, too; one that can't be asked counts for nothing."""
-    nodes = [{"id": name, "prompt": "6 + 1?"} for name in ("a", "b", "c")]
-    nodes += [{"id": "other", "prompt": "6 + 2?"}, {"id": "elsewhere", "prompt": "6 + 1?", "model": "nobody"}]
-    whole = rrf.Problem(k=1, nodes=nodes)
-    numbers = {"a": 0, "b": 1, "c": 2, "other": 0}
-    for given in ({"elsewhere"}, {"elsewhere", "a"}, {"elsewhere", "b", "other"}, {"elsewhere", "a", "b", "c"}):
-        one = Fetcher({"": whole}, scripted(), known={"": dict.fromkeys(given, 7.0)})
-        asked = {name: question.request.repeat for (_, name), question in one.questions.items()}
-        assert asked == {name: number for name, number in numbers.items() if name not in given}
-
-
-def test_a_schema_goes_to_whoever_takes_one() -> None:
-    asked = problem(parser={"name": "json", "field": "total"})
-    assert Fetcher({"": asked}, scripted(), known={}).questions["", "n"].request.schema is None
-    able = scripted()
-    able.supports_schema = True
-    schema = Fetcher({"": asked}, able, known={}).questions["", "n"].request.schema
-    assert schema is not None
-    assert '"required": ["total"]' in schema
-    assert Fetcher({"": problem()}, able, known={}).questions["", "n"].request.schema is None  # it reads no JSON
-
-
-def test_what_a_model_does_not_take_is_found_before_anything_is_bought() -> None:
-    deaf = scripted()
-    deaf.supports_grammar = False
-    with pytest.raises(InputError, match="node 'n': model scripted: it offers no grammars"):
-        Fetcher({"": problem()}, deaf, known={}, constrained=True)
-
-
-SESSION = {"budget": 400.0, "money": None, "items": 300, "done": 0, "spent": 0.0, "paid": 0.0, "calls": 0}
-
-
-def settled(at: float, **changes: Any) -> Event:
-    body = {"item": "i", "name": "n", "outcome": "answered", "value": [7.0], "price": 0.5, "money": 0.0, "calls": 1}
-    return Event(Kind.SETTLED, body | changes, at=at)
-
-
-def listening() -> tuple[ProgressReport, list[tuple[Any, Any, str]]]:
-    heard: list[tuple[Any, Any, str]] = []
-    return ProgressReport(lambda *told: heard.append(told)), heard
-
-
-def test_the_line_says_items_money_rate_and_time_left() -> None:
-    teller, heard = listening()
-    teller(Event(Kind.SESSION, SESSION, at=0.0))
-    for i in range(100):
-        teller(settled(float(i)))
-    teller(Event(Kind.STOPPED, {"item": "i", "because": "x"}, at=100.0))
-    assert heard[-1] == (1 / 300, None, "1 of 300 items; spent 50 of 400; 100 calls, 1 a second; about 8.31 h left")
-
-
-def test_money_is_shown_where_there_is_a_limit() -> None:
-    teller, heard = listening()
-    teller(Event(Kind.SESSION, SESSION | {"money": 2.0, "paid": 0.25, "done": 7, "calls": 9}, at=0.0))
-    assert heard[-1][2] == "7 of 300 items; spent 0 of 400; money 0.25 of 2; 9 calls"
-
-
-def test_a_single_field_tells_its_story() -> None:
-    teller, heard = listening()
-    teller(Event(Kind.SESSION, SESSION | {"items": 1}, at=0.0))
-    teller(settled(1.0))
-    teller(settled(1.5, name="m", outcome="unreadable", value=None))
-    teller(Event(Kind.ROUND, {"gamma": 0.5, "support": ["a", "b"], "names": ["x"]}, at=1.6))
-    teller(Event(Kind.STOPPED, {"item": "", "because": "target reached"}, at=2.0))
-    assert [words for _, _, words in heard] == [
-        "  n: answered = 7  [0.5]",
-        "  m: unreadable  [0.5]",
-        "margin 0.5, worst on a, b; next: x",
-        "stopped: target reached",
-    ]
-    assert {share for share, _, _ in heard} == {None}  # nobody knows how long it will be
-
-
-def test_questions_that_every_item_has_say_how_long_it_takes_before_an_item_is_done() -> None:
-    teller = ProgressReport(lambda share, bounds, words: None)
-    teller(Event(Kind.SESSION, SESSION | {"open": 1200}, at=0.0))
-    for i in range(301):
-        teller(settled(0.1 * i, price=0.0))
-    assert teller.words.startswith("0 of 300 items; 301 of 1,200 questions; spent 0 of 400; 301 calls, ")
-    assert teller.words.endswith("about 90 s left")
-
-
-def test_who_takes_events_gets_the_state_as_a_document() -> None:
-    class Taker:
-        def __init__(self) -> None:
-            self.seen: list[Any] = []
-
-        def __call__(self, share: float | None, bounds: tuple[float, float] | None, words: str) -> None:
-            raise AssertionError("it wants events")
-
-        def event(self, document: Any) -> None:
-            self.seen.append(document)
-
-    taker = Taker()
-    teller = ProgressReport(taker)
-    teller(Event(Kind.SESSION, SESSION | {"items": 1}, at=0.0))
-    teller(settled(2.0))
-    teller(Event(Kind.RELEASED, {"item": "i", "name": "n", "reason": "x", "calls": 2, "money": 0.5}, at=3.0))
-    teller(Event(Kind.STOPPED, {"item": "i", "because": "x"}, at=4.0))
-    last = taker.seen[-1]
-    assert (last["event"], last["done"], last["items"], last["calls"], last["money"]) == ("progress", 1, 1, 3, 0.5)
-    assert (last["calls_per_second"], last["seconds_left"]) == (0.75, 0.0)
 
 
 class Batching(Model):

@@ -1,4 +1,4 @@
-"""The journal, its stores, and what is hidden before it is written."""
+"""The journal and its stores: in order, whole, and nothing of it changed unnoticed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ import contextlib
 import errno
 import json
 import multiprocessing
-import os
 import resource
 import sqlite3
-import subprocess
-import sys
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rrf_design.acquisition import stores
 from rrf_design.acquisition._chains import link, texts_digest, with_link, without_link
 from rrf_design.acquisition.journal import FORMAT, Event, Journal, Kind
-from rrf_design.acquisition.redaction import HIDDEN, Redactor, password_of, secret_name, without_password
-from rrf_design.acquisition.stores import advisory_lock, file_lock, store_address
+from rrf_design.acquisition.stores import store_address
 from rrf_design.errors import InputError, Refused, RetryLater
 
 
@@ -490,202 +484,3 @@ def test_default_store_can_be_named_by_the_environment(monkeypatch: pytest.Monke
 def test_missing_folder_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         Journal(tmp_path / "no" / "runs.sqlite")
-
-
-HOLDER = """
-import importlib.util, pathlib, sys
-spec = importlib.util.spec_from_file_location("locks", sys.argv[2])
-locks = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(locks)
-with locks.file_lock(pathlib.Path(sys.argv[1]), "r1"):
-    print("held", flush=True)
-    sys.stdin.readline()
-"""
-
-
-def lock_files(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.name.endswith(".lock")]
-
-
-def test_the_second_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
-    base = tmp_path / "runs.db"
-    with file_lock(base, "r1"):
-        with pytest.raises(Refused, match=f"run r1: process {os.getpid()} is working on it"), file_lock(base, "r1"):
-            pass
-        with file_lock(base, "r2"):  # another run of the same journal
-            assert len(lock_files(tmp_path)) == 2
-    assert lock_files(tmp_path) == []
-    with file_lock(base, "r1"):
-        pass
-
-
-def test_a_killed_holder_leaves_nothing_that_matters(tmp_path: Path) -> None:
-    base = tmp_path / "runs.db"
-    command = [sys.executable, "-c", HOLDER, str(base), stores.__file__]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with pytest.raises(Refused, match=f"process {holder.pid} is working on it"), file_lock(base, "r1"):
-            pass
-        holder.kill()
-        holder.wait()
-    assert len(lock_files(tmp_path)) == 1  # its file is still there, and harmless
-    with file_lock(base, "r1"):
-        pass
-    assert lock_files(tmp_path) == []
-
-
-def test_a_file_that_was_removed_under_us_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between opening and locking, a holder may have ended and removed the file: a lock on a ghost
-    locks nobody out.
-    """
-    base = tmp_path / "runs.db"
-    real, opened = os.open, []
-
-    def removing(path: Any, *more: Any) -> int:
-        handle = real(path, *more)
-        opened.append(path)
-        if len(opened) == 1:
-            os.unlink(path)
-        return handle
-
-    monkeypatch.setattr("rrf_design.acquisition.stores.os.open", removing)
-    with file_lock(base, "r1"):
-        assert len(opened) == 2
-        with pytest.raises(Refused), file_lock(base, "r1"):
-            pass
-
-
-def test_an_error_inside_releases_it(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="mine"), file_lock(tmp_path / "runs.db", "r1"):
-        raise ValueError("mine")
-    with file_lock(tmp_path / "runs.db", "r1"):
-        pass
-
-
-class Connection:
-    """A PostgreSQL session as far as a lock sees it; `test_journal` holds the real one."""
-
-    def __init__(self, taken: set[int]) -> None:
-        self.taken, self.mine = taken, set[int]()
-
-    def begin(self) -> Any:
-        return contextlib.nullcontext()
-
-    def execute(self, text: Any, values: dict[str, int]) -> Any:
-        number, words = values["n"], str(text)
-        assert -(2**63) <= number < 2**63
-        answer: Any = True
-        if "pg_try" in words:
-            answer = number not in self.taken
-            self.taken |= {number}
-            self.mine |= {number} if answer else set()
-        elif "unlock" in words:
-            assert number in self.mine
-            self.taken.discard(number)
-        else:
-            answer = 4711
-        return SimpleNamespace(scalar=lambda: answer)
-
-
-def test_a_lock_of_the_server_is_named_by_the_run() -> None:
-    taken: set[int] = set()
-    one, two = Connection(taken), Connection(taken)
-    with advisory_lock(one, "r1"):  # type: ignore[arg-type]
-        words = r"run r1: process \(server side 4711\) is working on it"
-        with pytest.raises(Refused, match=words), advisory_lock(two, "r1"):  # type: ignore[arg-type]
-            pass
-        with advisory_lock(two, "r2"):  # type: ignore[arg-type]
-            assert len(taken) == 2
-    assert taken == set()
-
-
-def test_a_dead_connection_has_released_its_lock_already(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = Connection(set())
-    with advisory_lock(connection, "r1"):  # type: ignore[arg-type]
-        monkeypatch.setattr(connection, "execute", lambda *_: 1 / 0)
-
-
-KEY = "not-a-real-key-1234567890"
-
-
-@pytest.fixture
-def redactor() -> Redactor:
-    return Redactor(["pass/word"], environment={"SOME_API_KEY": KEY, "HOME": "/home/someone", "SHORT_TOKEN": "abc"})
-
-
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        (f"wrong key {KEY}.", f"wrong key {HIDDEN}."),
-        ("postgresql://me:pass%2Fword@host", f"postgresql://me:{HIDDEN}@host"),
-        ("Authorization: Bearer abcdefghijkl", f"Authorization: Bearer {HIDDEN}"),
-        ("sk-abcdefghijklmnop", HIDDEN),
-        ("abc and /home/someone stay", "abc and /home/someone stay"),
-    ],
-)
-def test_texts(redactor: Redactor, text: str, clean: str) -> None:
-    assert redactor.text(text) == clean
-
-
-@pytest.mark.parametrize("name", ["sk", "pk", "hf", "gsk", "xai", "ghp"])
-@pytest.mark.parametrize("dash", "-_")
-def test_every_shape_has_a_sign_that_the_quick_look_knows(name: str, dash: str) -> None:
-    assert Redactor(environment={}).text(f"({name}{dash}{'x1' * 8})") == f"({HIDDEN})"
-
-
-def test_more_can_be_hidden_later(redactor: Redactor) -> None:
-    redactor.add(["given as an option"])
-    assert redactor.text(f"{KEY} given as an option") == f"{HIDDEN} {HIDDEN}"
-    assert secret_name("api_key")
-    assert not secret_name("base_url")
-
-
-@pytest.mark.parametrize(
-    ("name", "secret"),
-    [
-        ("max_tokens", False),
-        ("max_completion_tokens", False),
-        ("MAX_OUTPUT_TOKENS", False),
-        ("n_tokens", False),
-        ("token", True),
-        ("access_token", True),
-        ("API_TOKENS", True),
-        ("Authorization", True),
-    ],
-)
-def test_how_many_tokens_is_no_secret(name: str, secret: bool) -> None:
-    """A limit that was taken for one was left out of the header, and hidden wherever its digits
-    stood in an answer.
-    """
-    assert secret_name(name) is secret
-    assert Redactor(environment={name: "100000"}).text("It is 100000.") == (
-        f"It is {HIDDEN}." if secret else "It is 100000."
-    )
-
-
-def test_documents_are_cleaned_through_and_through() -> None:
-    redactor = Redactor([KEY, 'quo"ted\\secret', "schlüssel-wort"], environment={})
-    document = {KEY: [{"a": [KEY, 1, None, True]}], "b": 'quo"ted\\secret', "c": "schlüssel-wort", "n": 1.5}
-    clean = {HIDDEN: [{"a": [HIDDEN, 1, None, True]}], "b": HIDDEN, "c": HIDDEN, "n": 1.5}
-    assert json.loads(redactor.json(document)) == clean
-
-
-def test_store_addresses_are_shown_without_their_password() -> None:
-    address = "postgresql://me:p%40ss@host:5432/db"
-    assert without_password(address) == "postgresql://me:***@host:5432/db"
-    assert set(password_of(address)) == {"p%40ss", "p@ss"}
-    assert without_password("sqlite:///runs.sqlite") == "sqlite:///runs.sqlite"
-
-
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        ("postgresql://me:a/b#c@host/db", "postgresql://me:***@host/db"),
-        ("postgresql://me:a@b@host/db", "postgresql://me:***@host/db"),
-        ("postgresql://host/db?password=secret&user=me", "postgresql://host/db?password=***&user=me"),
-        ("postgresql://me@host/db", "postgresql://me@host/db"),
-    ],
-)
-def test_careless_addresses_are_shown_without_their_password(address: str, shown: str) -> None:
-    assert without_password(address) == shown
