@@ -26,8 +26,8 @@ from rrf_design.arguments import is_dataset
 from rrf_design.derive import owning
 from rrf_design.documents import sealed
 from rrf_design.goal import CERTAIN, POSITIVE, Goal
+from rrf_design.noise import raised_noise, raised_words
 from rrf_design.premise import protected
-from rrf_design.shrinkage import raised_noise, raised_words
 
 if TYPE_CHECKING:
     from rrf_design._margin import DesignMargin

@@ -13,7 +13,7 @@ it beforehand. And where all answers may be off a little (`tail`: e = e_k + r, â
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import fsum, hypot, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from rrf_design.rows import LARGEST_ENTRY, NOTHING_SHARED, estimate_confidence
 if TYPE_CHECKING:
     from rrf_design.blocks import Anchor
     from rrf_design.operators import Operator
-    from rrf_design.problem import Problem
+    from rrf_design.problem import Problem, Selection
 
 DENSE = 400
 """Coordinates up to which the norm of B is taken from its eigenvalues."""
@@ -35,6 +35,9 @@ ROUND_UP = 1.0 + 1e-12
 """Sums of squares in floats are rounded up by this, so that a bound stays a bound."""
 ROUND_UP_STEPS = 1.0 + 1e-9
 """The same where a formula has several steps; the verifier holds it against exact arithmetic."""
+SHOWN = 6
+"""Estimates that a sentence names."""
+ESTIMATED_IN = ("nodes", "relations", "anchors", "noise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,3 +425,62 @@ def largest_norm(problem: Problem, operator: Operator, node: str) -> float | Non
     side = max(abs(entry.range[0]), abs(entry.range[1])) * sqrt(entry.dim)
     factor = operator.fiber_factors.get(node)
     return side if factor is None else side * float(np.linalg.norm(factor, 2)) * ROUND_UP
+
+
+@dataclass(frozen=True, slots=True)
+class _RaisedNoise:
+    """A block or node whose noise was estimated: from how many repeats, and what its variance is
+    multiplied with for that.
+    """
+
+    name: str
+    repeats: int
+    inflation: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def raised_noise(problem: Problem, select: Selection = None) -> tuple[_RaisedNoise, ...]:
+    """What of a design was only estimated, blocks first.
+
+    >>> import rrf_design as rrf
+    >>> label = {"id": "label", "node": "x", "sigma": 1.0, "estimated_from": 60}
+    >>> problem = rrf.Problem(nodes=[{"id": "x"}], anchors=[label])
+    >>> [(one.name, round(one.inflation, 2)) for one in raised_noise(problem)]
+    [('label', 1.56)]
+    """
+    if not problem.estimated:
+        return ()
+    entries = {**problem.block_by_id, **problem.node_by_id}
+    known = problem.design(select).operator.held.inflation
+    return tuple(_RaisedNoise(name, entries[name].estimated_from or 0, by) for name, by in known.items())
+
+
+def raised_words(problem: Problem, select: Selection = None, *, k: int | None = None) -> str:
+    """What estimates from so few repeats cost this design, in sentences; nothing where none is
+    used.
+    """
+    found = raised_noise(problem, select)
+    if not found:
+        return ""
+    listed = ", ".join(f"{one.name} {one.inflation:.4g} times ({one.repeats} repeats)" for one in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    bare = problem.model_copy(update={part: _known(getattr(problem, part)) for part in ESTIMATED_IN})
+    now, then = (one.design(select).standing(one, margin=one.design(select).margin(k)) for one in (problem, bare))
+    promise = "" if now.error_bound is None or then.error_bound is None else _instead(now.error_bound, then.error_bound)
+    return (
+        f"Estimated from repeats, variances count more: {listed}{more}. Taken at their word the margin would be"
+        f" {then.lower:.6g} instead of {now.lower:.6g}{promise}."
+    )
+
+
+def _instead(now: float, then: float) -> str:
+    return f", and the error bound {then:.6g} instead of {now:.6g}"
+
+
+def _known(entries: Any) -> Any:
+    return tuple(
+        entry if entry.estimated_from is None else entry.model_copy(update={"estimated_from": None})
+        for entry in entries
+    )

@@ -16,7 +16,9 @@ from rrf_design.errors import InputError
 from rrf_design.texts import rounded_up
 
 if TYPE_CHECKING:
+    from rrf_design import Problem
     from rrf_design.certificates import Certificate
+    from rrf_design.problem import Selection
     from rrf_design.questions import Dataset
 
 
@@ -83,12 +85,6 @@ def certify_verb(
         str | None,
         typer.Option("--budgets", help="Further values of k to certify, as 2,3; default: k + 1 if that is cheap."),
     ] = None,
-    shrinkages: Annotated[
-        bool,
-        typer.Option(
-            "--sensitivity", help="Also tell the margin under more and more shrinkage of declared covariances."
-        ),
-    ] = False,
     jointly: Annotated[
         bool,
         typer.Option(
@@ -119,15 +115,14 @@ def certify_verb(
     Example: rrf-design certify problem.toml --select a3 -o certificate.json --require 0.4
     """
     from rrf_design import Noise, Problem, certify
-    from rrf_design.shrinkage import beside_certificate
 
     began = time.monotonic()
     given = items.given(file)
     many = not isinstance(given, Problem)
-    single = {"--plan": plan, "--calibration": calibration, "--jointly": jointly, "--sensitivity": shrinkages}
+    single = {"--plan": plan, "--calibration": calibration, "--jointly": jointly}
     _refuse(single, many=many, pilot=pilot is not None, item=items.item)
     given, chosen = _design(given, select, everything=everything, plan=plan, jointly=jointly)
-    beside = {} if many else beside_certificate(given, chosen, k=k, sweep=shrinkages)
+    beside = {} if many else _beside(given, chosen, k=k)
     with options.on_cluster(cluster), printer.progress("margin") as progress:
         proven: Any = certify(
             given,
@@ -221,20 +216,26 @@ def _saved(proven: Any, output: Path, name: str | None) -> tuple[Any, list[tuple
     return proven, [(f"items like {one.item}", one.result) for one in proven.speakers]
 
 
+def _beside(problem: Problem, chosen: Selection, *, k: int | None) -> dict[str, Any]:
+    """What is told beside a certificate and is none of its claims, by key: shared noise, and
+    variances that were only estimated.
+    """
+    from rrf_design.derive import shared_words
+    from rrf_design.noise import raised_noise, raised_words
+
+    told: dict[str, Any] = {}
+    if shared := shared_words(problem, problem.design(chosen).operator.block_ids):
+        told["shared_noise"] = shared
+    if guessed := raised_words(problem, chosen, k=k):
+        told["estimated"] = [one.to_json() for one in raised_noise(problem, chosen)]
+        told["estimated_words"] = guessed
+    return told
+
+
 def _describe_beside(beside: dict[str, Any], *, several: bool) -> None:
     for key in ("shared_noise", "estimated_words"):
         if key in beside:
             say(beside[key])
-    if "sensitivity" in beside:
-        rows = [
-            (
-                f"{row['tau']:g}",
-                floor(row["lower"]),
-                "none" if row["error_bound"] is None else ceiling(row["error_bound"], 6),
-            )
-            for row in beside["sensitivity"]
-        ]
-        table("", ["shrinkage τ (not certified)", "margin", "error bound"], rows, right=[0, 1, 2])
     if "premise" in beside and several:
         say(beside["premise"]["sentence"])
 

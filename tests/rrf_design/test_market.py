@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 from small import all_designs, random_problem
 
 import rrf_design as rrf
-from rrf_design.cli import main
 from rrf_design.derive import joined_problem, owning, realised, shared_words, with_radii, without_noise
 from rrf_design.errors import BudgetError, InputError
 from rrf_design.market import Market, exact
@@ -29,7 +26,6 @@ from rrf_design.noise import (
 )
 from rrf_design.planning import plan
 from rrf_design.rows import _own_covariance, _shrunk, block_rows
-from rrf_design.shrinkage import TAUS, sensitivity
 
 
 def anchors(*entries, **settings):
@@ -430,33 +426,10 @@ def shrinkage_field(covariance: np.ndarray, **settings: float) -> rrf.Problem:
     )
 
 
-def test_every_row_is_the_margin_of_that_covariance() -> None:
-    for row in sensitivity(shrinkage_field(SIGMA)):
-        slow = shrinkage_field(_shrunk(SIGMA, row.tau)).margin()
-        assert row.lower == pytest.approx(slow.lower)
-        assert row.lower <= slow.value * (1 + 1e-9)
-        assert row.error_bound is not None
-    assert [row.tau for row in sensitivity(shrinkage_field(SIGMA))] == list(TAUS)
-
-
-def test_bad_input() -> None:
-    bare = rrf.Problem(nodes=[{"id": "x"}], anchors=[{"id": "a", "node": "x", "sigma": 1.0}])
-    with pytest.raises(rrf.InputError, match="no block of this design declares a covariance"):
-        sensitivity(bare)
-    with pytest.raises(rrf.InputError, match="between 0 and 1, not 2"):
-        sensitivity(shrinkage_field(SIGMA), taus=[2.0])
-
-
-def test_certify_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rrf.save(shrinkage_field(SIGMA), tmp_path / "p.toml")
-    with pytest.raises(SystemExit) as left:
-        main(
-            ["certify", str(tmp_path / "p.toml"), "-o", str(tmp_path / "c.json"), "--sensitivity", "--json", "--quiet"]
-        )
-    assert left.value.code == 0
-    told = json.loads(capsys.readouterr().out)["sensitivity"]
-    assert [row["tau"] for row in told] == list(TAUS)
-    assert rrf.verify(tmp_path / "c.json").valid
+@pytest.mark.parametrize("tau", [0.05, 0.5, 1.0])
+def test_shrinkage_is_the_margin_of_the_shrunk_covariance(tau: float) -> None:
+    slow = shrinkage_field(_shrunk(SIGMA, tau)).margin().value
+    assert shrinkage_field(SIGMA, shrinkage=tau).margin().value == pytest.approx(slow)
 
 
 def repeated(repeats: int | None, rows: int = 2, **settings: float) -> rrf.Problem:
@@ -514,7 +487,7 @@ def test_too_little_is_refused() -> None:
 
 def test_what_an_estimate_costs_is_told() -> None:
     from rrf_design._explain import explain
-    from rrf_design.shrinkage import raised_noise, raised_words
+    from rrf_design.noise import raised_noise, raised_words
 
     label = {"id": "label", "node": "x", "sigma": 1.0}
     told = rrf.Problem(nodes=[{"id": "x"}], anchors=[label])
