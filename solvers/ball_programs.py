@@ -20,8 +20,10 @@ programs end whatever the solver's tolerances are; one that is harmful lowers th
 whose weighted couplings add up to at most 1 needs no program (`bounds.dominance_sums`), and most of
 the others none over whole numbers: the linear relaxation has no point either.
 
-All balls are asked at a common threshold. What comes out is a float of solvers with tolerances: an
-estimate, to be proved again before anybody prints it. One model, two front ends: OR-Tools and PuLP.
+All balls are asked at a common threshold, and all again at another one: its N has other
+eigenvectors, so a support may then have its root where nothing was found before. What comes out is
+a float of solvers with tolerances: an estimate, to be proved again before anybody prints it. One
+model, two front ends: OR-Tools and PuLP.
 """
 
 from __future__ import annotations
@@ -362,13 +364,14 @@ def mixed_integer(
 
 
 class _BallSearch:
-    """All balls of a field: which threshold each of them is proven for."""
+    """All balls of a field, at one threshold after the other."""
 
     def __init__(
         self, field: _BallField, matrix: sparse.csr_array, columns: NodeColumns, front: FrontEnd, n_jobs: int | None
     ) -> None:
         self.field, self.matrix, self.columns, self.front, self.n_jobs = field, matrix, columns, front, n_jobs
-        self.proven = np.zeros(len(columns))
+        self.reached = 0.0
+        """The largest square that all balls were proven for together."""
         self.relaxed: set[int] = set()
         self.solved: set[int] = set()
         self.programs = 0
@@ -380,7 +383,7 @@ class _BallSearch:
 
     def told(self) -> str:
         """How many programs were really solved."""
-        balls, linear = len(self.proven), len(self.relaxed - self.solved)
+        balls, linear = len(self.columns), len(self.relaxed - self.solved)
         return (
             f"of {balls} balls {balls - linear - len(self.solved)} needed no program, {linear} a linear one, and"
             f" {len(self.solved)} were asked {self.programs} programs over whole numbers"
@@ -395,29 +398,30 @@ class _BallSearch:
             if not self._reach(level, deadline if number else time.time() + 0.6 * left):
                 break
         else:
-            return float(self.proven.min(initial=np.inf)), True
+            return self.reached, True
         if number == 0:
             for level in LOWER:
                 if time.time() >= deadline or self._reach(level, time.time() + 0.5 * (deadline - time.time())):
                     break
-        return float(self.proven.min()), False
+        return self.reached, False
 
     def _reach(self, level: float, deadline: float) -> bool:
         """Ask all balls at this share of the best value; again where one of them lowers it."""
         while self.best > NOTHING:
             tau = level * level * self.best
-            found = self._ask(tau, deadline)
+            settled = self._ask(tau, deadline)
+            found = [one.harmful for one in settled if one.harmful]
             if not found:
-                return bool(self.proven.min() >= tau)
+                whole = all(one.proven for one in settled)
+                self.reached = max(self.reached, tau) if whole else self.reached
+                return whole
             self.best = min(self.best, *map(self._value, found))
         return False
 
-    def _ask(self, tau: float, deadline: float) -> list[tuple[int, ...]]:
-        """Settle the balls that are not proven for this threshold; supports below it."""
+    def _ask(self, tau: float, deadline: float) -> list[_Settled]:
+        """Settle the balls at this threshold; those that need no program are not among them."""
         weights, sums = dominance_sums(self.matrix, self.columns, size=self.field.size, tau=tau)
-        easy = sums <= weights
-        self.proven[easy] = np.maximum(self.proven[easy], tau)
-        asked = np.flatnonzero(self.proven < tau)
+        asked = np.flatnonzero(sums > weights)
         if not len(asked):
             return []
         self._check(asked)
@@ -432,9 +436,7 @@ class _BallSearch:
         for one in done:
             self.programs += one.programs
             (self.solved if one.programs else self.relaxed).add(one.root)
-            if one.proven:
-                self.proven[one.root] = tau
-        return [one.harmful for one in done if one.harmful]
+        return done
 
     def _check(self, asked: NDArray[np.int64]) -> None:
         """Refuse what would prove nothing in any time worth waiting for."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 
-from solvers import margin
-from solvers.ball_programs import ENTRIES, FrontEnd, mixed_integer
+from solvers import ball_programs, margin
+from solvers.ball_programs import ENTRIES, FrontEnd, _Settled, mixed_integer
 
 PATIENCE = 1e5  # seconds: what these tests say does not depend on the clock
 
@@ -70,6 +72,34 @@ def test_a_value_that_is_known_is_where_it_begins() -> None:
     without = mixed_integer(matrix, size=4, time_limit=PATIENCE)
     assert with_it.estimate == pytest.approx(0.999 * truth.value, rel=1e-9)
     assert without.estimate == pytest.approx(with_it.estimate, rel=1e-6)
+
+
+def worst_answers(field: Any, whitened: Any, roots: Sequence[int], *_: Any, **__: Any) -> list[_Settled]:
+    """What each root may answer, by the definition: of all supports whose eigenvector is largest
+    there, the one that says least.
+    """
+    found: dict[int, tuple[float, tuple[int, ...]]] = {}
+    for size in range(1, field.size + 1):
+        for support in combinations(range(len(field.near)), size):
+            values, vectors = np.linalg.eigh(whitened[list(support)][:, list(support)].toarray())
+            gamma = float(np.linalg.eigvalsh(field.gram[list(support)][:, list(support)].toarray())[0])
+            for vector in vectors.T[values < -1e-12]:
+                root = support[int(np.abs(vector).argmax())]
+                found[root] = max(found.get(root, (gamma, support)), (gamma, support))
+    return [_Settled(root, root not in found, found[root][1] if root in found else ()) for root in roots]
+
+
+def test_a_ball_that_was_proven_for_one_threshold_is_asked_again_at_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a lower one an eigenvector may be largest at a node where nothing was found before."""
+    monkeypatch.setattr(ball_programs, "_batch", worst_answers)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        nodes, size = int(rng.integers(3, 6)), int(rng.choice([2, 3, 4]))
+        drawn = np.where(rng.random((nodes + 1, nodes)) < 0.6, rng.integers(-3, 4, (nodes + 1, nodes)), 0)
+        matrix = np.vstack([drawn, np.diag(rng.integers(1, 4, nodes))]).astype(float)
+        found = mixed_integer(matrix, size=size, time_limit=PATIENCE)
+        assert found.finished
+        assert found.estimate <= enumerated(matrix, [1] * nodes, size) * (1 + 1e-9)
 
 
 def test_it_says_how_many_programs_were_solved() -> None:
