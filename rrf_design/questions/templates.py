@@ -39,7 +39,7 @@ _FILTERS = [
     "abs", "capitalize", "count", "d", "default", "e", "escape", "first", "float", "int", "items", "join", "last",
     "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace", "reverse", "round", "select",
     "selectattr", "sort", "string", "sum", "title", "tojson",
-    "trim", "truncate", "unique", "upper", "wordcount",
+    "trim", "truncate", "unique", "upper", "wordcount", "changed",
 ]
 _METHODS = {
     "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold", "split", "splitlines",
@@ -152,6 +152,22 @@ def _map_filter(context: Any, values: Iterable[Any], *arguments: Any, **named: A
     return _measured(sync_do_map(context, values, *arguments, **named))
 
 
+def _changed(value: Any, scale: Any = 1, shift: Any = 0) -> int | float | str:
+    """scale · value + shift in decimals: a text stays a text, with the decimals that it had."""
+    numbers = []
+    for one in (value, scale, shift):
+        try:
+            strict_number(one)
+        except ValueError as error:
+            raise SecurityError(f"what is changed {error}") from None
+        numbers.append(Decimal(str(one).strip()))
+    cell, times, more = numbers
+    found = times * cell + more
+    if isinstance(value, str):
+        return f"{found:f}"
+    return int(found) if found == found.to_integral_value() and not isinstance(value, float) else float(found)
+
+
 def _measured(values: Iterable[Any], each: int = 0) -> Iterator[Any]:
     """The values, as long as all of them together are a text that may be."""
     length = 0
@@ -182,9 +198,10 @@ def _environment() -> _Sandbox:
     made = _Sandbox(
         undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown, cache_size=0, extensions=[_RowCells]
     )
-    made.filters = {name: made.filters[name] for name in _FILTERS}
+    made.filters = {name: made.filters[name] for name in _FILTERS if name in made.filters}
     # JSON as a prompt wants it: no marks of HTML escaped, and the digits of a number kept.
     made.filters |= {"replace": _replace, "join": _join_filter, "map": _map_filter, "tojson": cell_json}
+    made.filters |= {"changed": _changed}
     made.tests = {name: made.tests[name] for name in _TESTS}
     made.globals = {"range": _range, _JOIN: _join_texts}
     return made

@@ -1,19 +1,31 @@
 """Transformations of a number: so many times as much, so much more, what is left of a whole,
-another unit, its parts, its line items, its leading digits; and of a day: days since another one.
+another unit, its parts, its line items, its leading digits; of a day: days since another one; and
+of a row: the same question once more with other numbers in it.
 
-Each takes the question over word for word and adds one short sentence; a model that can't follow it
-fails alone, and is found out. All but `rounded` are exact: T and offset are the numbers of the
-sentence.
+All but the last take the question over word for word and add one short sentence; a model that can't
+follow it fails alone, and is found out. All but `rounded` are exact: T and offset are the numbers
+of the sentence.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from rrf_design.transforms._base import DAY, NUMBER, Options, Original, Transform, Transformed, is_number, written
+from rrf_design.transforms._base import (
+    BRACES,
+    DAY,
+    NUMBER,
+    Options,
+    Original,
+    Transform,
+    Transformed,
+    is_number,
+    written,
+)
 
 COPIED = "a number that is copied without being read, or read in another place"
 
@@ -211,3 +223,46 @@ class DaysSince(Transform):
 
     def proposals(self, question: Original) -> Iterator[Any]:
         yield {"days-since": "2000-01-01"}
+
+
+class ChangedRow(Transform):
+    """The same question about a row in which some numbers are others (a metamorphic relation).
+
+    The prompt speaks of columns that hold numbers; each that is named becomes scale · cell + shift,
+    and whoever writes the recipe says what that does to the answer: scale, shift or both; nothing
+    where it must stay.
+    """
+
+    name = "changed-row"
+    says = "the same about a row with other numbers"
+    breaks = "an answer that is known by heart, or taken from a number that does not matter"
+    options = ("changed-row", "scale", "shift")
+
+    def unfit(self, question: Original, options: Options) -> str:
+        columns = options.get("changed-row")
+        if not isinstance(columns, Mapping) or not columns:
+            return "give changed-row = { COLUMN = { scale = 3 } }, and scale or shift of the answer if it changes"
+        spoken = " ".join(BRACES.findall(question.prompt))
+        for column, change in columns.items():
+            if not re.search(rf"(?<![\w.]){re.escape(column)}\b", spoken) or not column.isidentifier():
+                return f"changed-row: the prompt does not speak of {column!r}"
+            if not isinstance(change, Mapping) or not change or not {*change} <= {"scale", "shift"}:
+                return f"changed-row: {column} = {change!r} gives neither scale nor shift, as in {{ scale = 3 }}"
+            if not all(is_number(number) for number in change.values()) or change.get("scale") == 0:
+                return f"changed-row: {column}: scale and shift are numbers or one placeholder, and scale is not 0"
+        moved = [options[key] for key in ("scale", "shift") if key in options]
+        if moved and question.answer != NUMBER:
+            return f"scale and shift change one number, and the answer is {question.answer}"
+        return "" if all(map(is_number, moved)) else "scale and shift of the answer are numbers or one placeholder"
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        sets = "".join(_set_to(column, change) for column, change in options["changed-row"].items())
+        change = {key: options[key] for key in ("scale", "shift") if key in options}
+        return Transformed(sets + question.prompt, change or None)
+
+
+def _set_to(column: str, change: Mapping[str, Any]) -> str:
+    """A command of the template: from here on the column says something else."""
+    scale, shift = (written(change.get(key, default)) for key, default in (("scale", 1), ("shift", 0)))
+    inner = [one.strip().removeprefix("{{").removesuffix("}}").strip() for one in (scale, shift)]
+    return f"{{% set {column} = {column} | changed({', '.join(inner)}) %}}"

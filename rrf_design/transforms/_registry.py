@@ -20,6 +20,7 @@ from rrf_design.transforms._base import Options, Original, Transform, Transforme
 from rrf_design.transforms._options import Definitions, Negation, OneAgainstRest, PermuteOptions
 from rrf_design.transforms._quantities import (
     UNITS,
+    ChangedRow,
     Complement,
     DaysSince,
     LineItems,
@@ -32,11 +33,22 @@ from rrf_design.transforms._quantities import (
 from rrf_design.transforms._wording import QuoteFirst, RubricOrder, Wording
 
 _LISTED = (
-    *(Wording(), QuoteFirst(), RubricOrder(), Unit(), Scale(), Plus(), Complement(), SummedParts(), LineItems()),
+    *(
+        ChangedRow(),
+        Wording(),
+        QuoteFirst(),
+        RubricOrder(),
+        Unit(),
+        Scale(),
+        Plus(),
+        Complement(),
+        SummedParts(),
+        LineItems(),
+    ),
     *(Rounded(), PermuteOptions(), Negation(), OneAgainstRest(), Definitions(), DaysSince()),
 )
 _CATALOGUE: dict[str, Transform] = {one.name: one for one in _LISTED}
-"""In the order in which a table of settings is read: a unit may have a scale."""
+"""In the order in which a table of settings is read: a unit or a changed row may have a scale."""
 _OTHER_KEYS = {"shift": "plus", "swap": "permute-options"}
 
 

@@ -68,11 +68,33 @@ def test_each_says_what_it_is_for(name: str) -> None:
         ("permute-options", "it needs choices that are the same for every row"),
         ("negation", "it fits yes or no and two options, not one number"),
         ({"wording": 4}, "is not 1 to 3"),
+        ("changed-row", "give changed-row = { COLUMN"),
+        ({"changed-row": {"m": {"scale": 3}}}, "the prompt does not speak of 'm'"),
+        ({"changed-row": {"n": 3}}, "n = 3 gives neither scale nor shift"),
+        ({"changed-row": {"n": {"scale": 0}}}, "scale is not 0"),
+        ({"changed-row": {"n": {"scale": 2}}, "scale": "two"}, "numbers or one placeholder"),
     ],
 )
 def test_what_does_not_fit_is_one_line(transform: Any, fault: str) -> None:
     with pytest.raises(InputError, match=f"ask 'other': .*{fault}"):
         dataset({"prompt": "{{ n }}?", "row": {"n": 1}, "transform": transform})
+
+
+@pytest.mark.parametrize("cell", ["five", "", "1,190.00", None, True])
+def test_a_cell_that_is_no_plain_number_is_named(cell: Any) -> None:
+    case = {"prompt": "{{ n }} boxes of 4?", "row": {"n": cell}, "transform": {"changed-row": {"n": {"scale": 3}}}}
+    with pytest.raises(InputError, match=r"what is changed is .*ask 'other' prompt"):
+        dataset(case)
+
+
+def test_changed_cells_keep_their_decimals_and_their_kind() -> None:
+    from rrf_design.questions.templates import render
+
+    def said(cell: Any) -> str:
+        return render("{{ n | changed(3, 0.1) }}", {"n": cell})
+
+    assert [said(cell) for cell in ("0.10", " 7", "1e3", 7, 0.1)] == ["0.40", "21.1", "3000.1", "21.1", "0.4"]
+    assert render("{{ n | changed(3) }} {{ m | changed(1, -4) }}", {"n": 5, "m": "-0.50"}) == "15 -4.50"
 
 
 def test_options_that_are_not_listed_one_by_one_can_not_be_permuted() -> None:

@@ -15,7 +15,7 @@ from rrf_design.responses import numbers_written
 from rrf_design.transforms import names, read_spec
 
 BY_HAND = tomllib.loads((Path(__file__).parent / "documents.toml").read_text(encoding="utf-8"))
-NUMBERS, DAYS, CHOICES = (BY_HAND[kind] for kind in ("number", "day", "choice"))
+NUMBERS, DAYS, CHOICES, FORMS = (BY_HAND[kind] for kind in ("number", "day", "choice", "form"))
 CHANGED: dict[str, Any] = {
     "cents": "cents",
     "thrice": {"scale": 3},
@@ -58,7 +58,9 @@ def asked(case: dict[str, Any]) -> dict[str, str]:
 def test_there_are_forty_and_together_they_try_every_exact_change() -> None:
     assert len(NUMBERS) + len(DAYS) + len(CHOICES) == 40
     tried = {read_spec(CHANGED[name])[0] for case in (*NUMBERS, *DAYS, *CHOICES) for name in asked(case)}
-    assert set(names()) - tried == {"rounded", "definitions", "rubric-order"}  # below, and in cases.toml
+    assert set(names()) - tried == {
+        *("rounded", "changed-row", "definitions", "rubric-order")  # below, and in cases.toml
+    }
 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=lambda case: case["answers"]["truth"])
@@ -115,3 +117,15 @@ def test_choices(case: dict[str, Any]) -> None:
     other = next(one for one in case["choices"] if one != case["answers"]["truth"])
     spoilt = delivered(case | {"answers": case["answers"] | {"truth": other}}, asked(case))
     assert (spoilt.values[0].answer, spoilt.wrong) == (case["answers"]["truth"], ("truth",))
+
+
+@pytest.mark.parametrize("case", FORMS, ids=lambda case: case["reads"])
+def test_forms_with_other_numbers(case: dict[str, Any]) -> None:
+    """The true answer of the changed form is the transport of the original's; nothing else is."""
+    asks = [{"id": "a", "prompt": case["text"]}, {"id": "b", "like": "a", "transform": case["change"]}]
+    row = case["row"] | {"more": case.get("more", 0)}
+    problem = rrf.dataset({"answer": {"of": "a", "tolerance": 0.005}, "ask": asks}, [row])["1"]
+    assert problem.node_by_id["b"].prompt == case["reads"]
+    assert rrf.repair(problem, {"a": case["truth"], "b": case["then"]}).support == ()
+    for spoilt in ({"a": "7", "b": case["then"]}, {"a": case["truth"], "b": "7"}):
+        assert rrf.repair(problem, spoilt).support
