@@ -13,6 +13,7 @@ so nothing that may happen only once may be one. A task that keeps killing its w
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import deque
@@ -45,7 +46,11 @@ def stopping_at(deadline: float | None, stop: Stop | None = None) -> Iterator[St
 
 
 def processes(n_jobs: int | None) -> int | None:
-    """How many run at once: None for this thread alone."""
+    """How many run at once: None for this thread alone. Where joblib was never imported, nobody can
+    have pointed it anywhere: then it isn't imported either (43 ms).
+    """
+    if n_jobs in (None, 1) and "joblib" not in sys.modules:
+        return None
     import joblib
 
     backend, active = joblib.parallel.get_active_backend()
@@ -68,11 +73,11 @@ def run_tasks(
 
     `futile(result)` says that the jobs after it need not run (here, not elsewhere).
     """
-    import joblib
-
     count = processes(n_jobs)
     if count is None or len(jobs) <= 1:
         return _run_here(task, jobs, work, progress, futile)
+    import joblib
+
     tasks, client = (joblib.delayed(task)(*job) for job in jobs), active_client()
     done = (
         joblib.Parallel(n_jobs=count, return_as="generator")(tasks) if client is None else through_client(client, tasks)

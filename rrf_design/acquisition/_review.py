@@ -16,7 +16,6 @@ from rrf_design.acquisition._purchases import Buys, Settlement, purchase_id
 from rrf_design.acquisition._selection import Position
 from rrf_design.acquisition.sources.stated import Person
 from rrf_design.errors import InputError
-from rrf_design.questions.reviews import read_review_file, said, write_review_file
 from rrf_design.verdict import Verdict, dispute
 
 if TYPE_CHECKING:
@@ -72,6 +71,8 @@ def queue(acquirer: Acquirer, fetcher: Fetcher) -> list[dict[str, Any]]:
 
 def write_queue(path: str | os.PathLike[str], reviews: list[dict[str, Any]]) -> None:
     """Write the queue; what was filled in there stays."""
+    from rrf_design.questions.reviews import write_review_file
+
     write_review_file(path, reviews, COLUMNS)
 
 
@@ -79,6 +80,8 @@ def read_queue(path: str | os.PathLike[str], acquirer: Acquirer, fetcher: Fetche
     """The filled-in reviews that are still open; empty values stay open, a value twice must be the
     same one.
     """
+    from rrf_design.questions.reviews import read_review_file, said
+
     open_reviews = {p.id: p for s in acquirer.state.items.values() for p in s.pending.values() if p.deferred}
     known = {purchase_id(item, n) for item, s in acquirer.state.items.items() for n in s.settled}
 

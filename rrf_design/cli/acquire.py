@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,7 +124,6 @@ def acquire_verb(
     -o delivered.csv
     """
     from rrf_design.acquisition import acquire
-    from rrf_design.studio.labels import review_file as review_labels
 
     if policy is not None:
         _refuse_beside_policy(context, files or [])
@@ -137,7 +136,7 @@ def acquire_verb(
         items.refuse(review=review, require_share=require_share)
     document = options.one_document(outputs) if dataset is None else None
     problem, known = (dataset, responses) if dataset is not None else _problems(named, responses)
-    with review_labels(review, "acquire", blind=False) as place:
+    with _labels(review) as place:
         told = options.one_of(reviews, "--reviews")
         if told is None and resume is not None and place != review and place is not None and place.is_file():
             told = place
@@ -178,6 +177,15 @@ def acquire_verb(
     return exit_code(result, well=well)
 
 
+def _labels(review: Path | None) -> AbstractContextManager[Path | None]:
+    """The review file to read and write, if there is one; the studio's labels are read as one."""
+    if review is None:
+        return nullcontext()
+    from rrf_design.studio.labels import review_file
+
+    return review_file(review, "acquire", blind=False)
+
+
 def _write(
     result: Acquisition,
     certificate: Path | None,
@@ -200,10 +208,10 @@ def _write(
 
 def _dataset(files: list[Path], items: options.Items, outputs: list[Path], responses: Path | None) -> Dataset | None:
     """The table that a run is over, its outputs looked at; None for problem files."""
-    from rrf_design.tables.delivered import check_outputs, spare_inputs
-
     if len(files) != 1 or not items.many(files[0]):
         return None
+    from rrf_design.tables.delivered import check_outputs, spare_inputs
+
     dataset = items.dataset(files[0])
     check_outputs(outputs)
     spare_inputs(outputs, dataset, files[0], items.data, responses)

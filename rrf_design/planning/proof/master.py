@@ -3,6 +3,8 @@ for solvers a user may have.
 
 CP-SAT reasons in whole numbers, so "infeasible" is a proof. Measured on fields of 24 nodes with 64
 candidates it also is an order of magnitude faster on these covering programs than SCIP or HiGHS.
+A program of few variables is settled by looking at all their values: importing OR-Tools takes as
+long as the rest of a start.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, MissingDependency
 from rrf_design.planning.proof.program import BinaryProgram
 
 
@@ -64,20 +67,31 @@ def front_end(name: str = "ortools") -> Master:
     raise InputError(f'solver: {name!r} is not known; use "ortools", "pulp" or "pulp:NAME"')
 
 
+FEW = 10
+"""Variables of a program up to which all their values are looked at."""
+
+
 class OrTools:
     name = "ortools"
     gap = 1e-9
 
+    def __init__(self, *, few: int = FEW) -> None:
+        self.few = few
+
     def ready(self) -> None:
-        from ortools.sat.python import cp_model  # noqa: F401
+        if find_spec("ortools") is None:
+            raise MissingDependency("planning with proofs needs OR-Tools; get it with: pip install ortools")
 
     def solve(self, program: BinaryProgram, *, time_limit: float | None, seed: int) -> Solved:
+        for row in program.rows:
+            assert len(row.variables) == 0 or row.coefficients.any(), "a row without coefficients says nothing"
+        if program.variables <= self.few and (found := _all_looked_at(program)) is not None:
+            return found
         from ortools.sat.python import cp_model
 
         model = cp_model.CpModel()
         variables = [model.new_bool_var("") for _ in range(program.variables)]
         for row in program.rows:
-            assert len(row.variables) == 0 or row.coefficients.any(), "a row without coefficients says nothing"
             chosen = [variables[i] for i in row.variables]
             model.add(cp_model.LinearExpr.weighted_sum(chosen, row.coefficients.tolist()) >= row.bound)
         # Where any solution will do, the cost still steers the search: proofs take half the time.
@@ -105,6 +119,28 @@ class OrTools:
             return Solved(Answer.UNKNOWN, cost_bound=max(bound, Fraction(0)))
         values = np.array([solver.boolean_value(v) for v in variables], dtype=bool)
         return Solved(Answer.FOUND, values, bound, proven=program.minimise and status == cp_model.OPTIMAL)
+
+
+def _all_looked_at(program: BinaryProgram) -> Solved | None:
+    """The cheapest of all values of few variables; None where sums may be too large for the
+    arithmetic.
+    """
+    rows = program.rows
+    largest = max((int(np.abs(row.coefficients).sum(dtype=np.float64)) for row in rows), default=0)
+    if max(largest, int(np.abs(program.cost).sum(dtype=np.float64))) > 2**60:
+        return None
+    count = program.variables
+    # Of equal cost, that comes first which has the first variables.
+    every = (np.arange(2**count)[::-1, None] >> np.arange(count)[::-1]) & 1
+    for row in rows:
+        every = every[every[:, row.variables] @ row.coefficients >= row.bound]
+    if not len(every):
+        return Solved(Answer.INFEASIBLE)
+    costs = every @ program.cost
+    best = int(np.argmin(costs))
+    return Solved(
+        Answer.FOUND, every[best].astype(bool), Fraction(int(costs[best])) * program.unit, proven=program.minimise
+    )
 
 
 def _interruptible(solver: Any, model: Any) -> Any:

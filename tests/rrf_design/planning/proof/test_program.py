@@ -129,7 +129,7 @@ def test_prices_too_fine_for_the_master_are_decided_in_fractions():
     assert not structure.overspent(np.array([False, True, False]), budget)
     assert structure.overspent(both, budget)
     again = structure.program(target=None, budget=budget)
-    assert OrTools().solve(again, time_limit=None, seed=0).answer is Answer.FOUND
+    assert OrTools(few=0).solve(again, time_limit=None, seed=0).answer is Answer.FOUND
     assert again.rows[-1].bound == -1  # not both of them
     assert plan(problem, budget=4e-21, method="optimal").selected == ("b",)
     assert plan(problem, target=1.0, method="optimal").selected == ("b",)
@@ -304,12 +304,13 @@ def solutions(given: BinaryProgram) -> list[np.ndarray]:
     return [x for x in every if all(r.coefficients @ x[r.variables] >= r.bound for r in given.rows)]
 
 
+@pytest.mark.parametrize("few", [0, 20], ids=["solver", "looked-at"])
 @pytest.mark.parametrize("minimise", [False, True])
 @pytest.mark.parametrize("seed", range(10))
-def test_what_is_found_is_what_enumeration_finds(seed, minimise):
+def test_what_is_found_is_what_enumeration_finds(seed, minimise, few):
     given = program(seed, minimise=minimise, hint=seed % 2 == 0)
     every = solutions(given)
-    found = OrTools().solve(given, time_limit=None, seed=0)
+    found = OrTools(few=few).solve(given, time_limit=None, seed=0)
     if not every:
         assert found.answer is Answer.INFEASIBLE
         assert found.values is None
@@ -324,12 +325,13 @@ def test_what_is_found_is_what_enumeration_finds(seed, minimise):
         assert int(given.cost @ found.values) * given.unit == least == found.cost_bound
 
 
-def test_no_rows_and_no_variables():
+@pytest.mark.parametrize("few", [-1, 0])
+def test_no_rows_and_no_variables(few):
     empty = BinaryProgram(0, (), 0, np.zeros(0, np.int64), Fraction(1), minimise=True)
-    found = OrTools().solve(empty, time_limit=1.0, seed=0)
+    found = OrTools(few=few).solve(empty, time_limit=1.0, seed=0)
     assert (found.answer, found.proven, found.cost_bound) == (Answer.FOUND, True, 0)
     impossible = BinaryProgram(0, (CutRow(np.zeros(0, np.int64), np.zeros(0, np.int64), 1),), 0, np.zeros(0, np.int64), Fraction(1), minimise=True)  # fmt: skip
-    assert OrTools().solve(impossible, time_limit=1.0, seed=0).answer is Answer.INFEASIBLE
+    assert OrTools(few=few).solve(impossible, time_limit=1.0, seed=0).answer is Answer.INFEASIBLE
 
 
 def test_a_row_without_coefficients_never_reaches_a_solver():
