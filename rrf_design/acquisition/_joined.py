@@ -4,9 +4,9 @@ on any others, and forgets them once they are done.
 What may be reserved is decided by the books that all processes share. A portion of purchases is
 decided on with the books as they were last seen; where others were faster and it does not fit any
 more, nothing of it is written, the items are as before, and it is decided again with the books as
-they are. Facts (answers, doubts) are written before anything is reserved, so they never wait for
-it. That the money is used up is said only when nothing is under way anywhere: what the dead had
-begun is taken over first.
+they are. Facts (answers, doubts) that stand before it in the same commit are written alone then.
+That the money is used up is said only when nothing is under way anywhere: what the dead had begun
+is taken over first.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ POLL = 0.4
 """Seconds between two looks for items that somebody gave up."""
 AHEAD = 8
 """Items that are taken at once, at least."""
+_BOOKED = frozenset({Kind.INTENT, Kind.REPEATED, Kind.SETTLED, Kind.RELEASED, Kind.ABANDONED, Kind.DOUBT})
+"""Events that change what is booked."""
 
 
 class _Overdrawn(Exception):
@@ -181,6 +183,8 @@ class LeasedAcquirer(Acquirer):
         self._undo: dict[str, ItemState] = {}
         self._sums: dict[str, Any] = {}
         self._portion_of: list[Purchase] = []
+        self._facts = 0
+        """How many events of the buffer were there before anything was reserved."""
         self._safe = 0
         """How many purchases of the portion are committed."""
         self._dry_until = self._renewed = 0.0
@@ -215,15 +219,16 @@ class LeasedAcquirer(Acquirer):
 
     def ask(self, count: int = 1) -> tuple[Purchase, ...]:
         self._alive()
-        self._flush()
         self._renew()
         self._portion_of, self._safe = [], 0
         with self._while_reserving():
             while True:
                 try:
+                    told = bool(self._buffer)
                     self._portion(count, self._portion_of)
                     self._flush()
-                    break
+                    if self._portion_of or not told:
+                        break  # else decide again, with the books of this moment
                 except _Overdrawn:
                     del self._portion_of[self._safe :]
         self._judge()
@@ -242,7 +247,6 @@ class LeasedAcquirer(Acquirer):
 
     def again(self, purchase: Purchase, tried: int, *, flush: bool = True) -> bool:
         self._alive()
-        self._flush()
         try:
             with self._while_reserving():
                 return self.knows(purchase) and super().again(purchase, tried) and self.knows(purchase)
@@ -270,7 +274,7 @@ class LeasedAcquirer(Acquirer):
     @contextmanager
     def _while_reserving(self) -> Iterator[None]:
         """What is decided meanwhile is written only if it fits into the limits."""
-        self._reserving, self._undo, self._sums = True, {}, self.state.kept()
+        self._reserving, self._undo, self._sums, self._facts = True, {}, self.state.kept(), len(self._buffer)
         try:
             yield
         finally:
@@ -289,7 +293,7 @@ class LeasedAcquirer(Acquirer):
             self._say_joined()
         self._admit(taken)
         self._flush()
-        self._reserving, self._sums = True, self.state.kept()
+        self._reserving, self._sums, self._facts = True, self.state.kept(), 0
         return True
 
     def _admit(self, taken: Mapping[str, int]) -> None:
@@ -368,42 +372,45 @@ class LeasedAcquirer(Acquirer):
             item = event.body.get("item")
             if self._reserving and item is not None and item not in self._undo:
                 self._undo[item] = self.state.items[item].copy()
-            before = self.state.booked
+            before = self.state.booked if event.kind in _BOOKED else None
             super()._emit(event)
-            self._deltas.append(self.state.booked.less(before))
+            self._deltas.append(Booked() if before is None else self.state.booked.less(before))
 
     def _flush(self) -> None:
-        events, self._buffer = self._buffer, []
-        deltas, self._deltas = self._deltas, []
-        ending, self._ending = self._ending, {}
-        if not events and not ending:
+        if not (self._buffer or self._ending) or self._written():
             return
+        # As if the portion had never been decided, and with the books as they are now.
+        del self._buffer[self._facts :], self._deltas[self._facts :]
+        self.state.restore(self._sums, self._undo)
+        undone, self._undo, self._reserving = self._undo, {}, False
+        for item in undone:
+            self._done.pop(item, None)
+            self._queue.join(item)
+        if self._buffer or self._ending:
+            self._written()
+        self._sync(self._leases.books())
+        self._reserving, self._sums, self._facts = True, self.state.kept(), 0
+        raise _Overdrawn
+
+    def _written(self) -> bool:
+        """Whether the buffer could be committed: False where what it reserves does not fit."""
+        events = self._buffer
         try:
-            written = self._leases.write(list(zip(events, deltas, strict=True)), reserving=self._reserving, over=ending)
-            if written.books is None:
-                self._ending = ending
-                self._take_back()
-                raise _Overdrawn
-        except _Overdrawn:
-            raise
+            pairs = list(zip(events, self._deltas, strict=True))
+            written = self._leases.write(pairs, reserving=self._reserving, over=self._ending)
         except BaseException:
             self._dead = True
             raise
+        if written.books is None:
+            return False
+        ending, self._buffer, self._deltas, self._ending = self._ending, [], [], {}
         for item in {*written.lost, *ending}:
             if item in self.state.items:
                 self._dismiss(item)
-        self._undo, self._sums, self._safe = {}, self.state.kept(), len(self._portion_of)
+        self._undo, self._sums, self._facts, self._safe = {}, self.state.kept(), 0, len(self._portion_of)
         self._sync(written.books)
         for event in events if self._watch is not None else ():
             if event.body.get("item") not in written.lost:
                 assert self._watch is not None
                 self._watch(event)
-
-    def _take_back(self) -> None:
-        """As if the portion had never been decided; and the books as they are now."""
-        self.state.restore(self._sums, self._undo)
-        undone, self._undo = self._undo, {}
-        for item in undone:
-            self._done.pop(item, None)
-            self._queue.join(item)
-        self._sync(self._leases.books())
+        return True

@@ -32,7 +32,7 @@ from rrf_design.acquisition._chains import Chains
 from rrf_design.acquisition._state import Booked
 from rrf_design.acquisition.journal import Event, Journal
 from rrf_design.acquisition.stores import lease_tables
-from rrf_design.errors import Refused
+from rrf_design.errors import InputError, Refused
 from rrf_design.market import exact
 from rrf_design.texts import column, from_column
 
@@ -40,8 +40,23 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 SECONDS = 60.0
-"""How long a lease lasts that nobody renews."""
+"""How long a lease lasts that nobody renews; the environment variable RRF_LEASE says otherwise."""
 _OPEN, _DONE, _AGAIN = 0, 1, 2
+_CLAIM = """
+with held as (
+  update rrf_leases as l
+  set state = h.state, holder = case h.state when 0 then l.holder end,
+    expires = case h.state when 0
+      then coalesce(cast(:now as float8), cast(extract(epoch from clock_timestamp()) as float8)) + :seconds else 0 end
+  from unnest(cast(:items as text[]), cast(:fences as int[]), cast(:states as int[])) as h (item, fence, state)
+  where l.run = :run and l.item = h.item and l.fence = h.fence and l.holder = :member
+  returning 1)
+update rrf_books
+set events = events + :count, open = open + :open,
+  price = price + :price, money = money + :money, calls = calls + :calls{widened}
+where run = :run and (select count(*) from held) = cardinality(cast(:items as text[])){within}
+returning *
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +73,11 @@ class Leases:
     """One process among those that work on a run."""
 
     def __init__(
-        self, journal: Journal, run: str, *, seconds: float = SECONDS, clock: Callable[[], float] | None = None
+        self, journal: Journal, run: str, *, seconds: float | None = None, clock: Callable[[], float] | None = None
     ) -> None:
-        self.run, self.seconds = run, seconds
+        from sqlalchemy import text
+
+        self.run, self.seconds = run, _seconds() if seconds is None else seconds
         self.member = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
         self._journal, self._clock = journal, clock
         self._books, self._rows = lease_tables()
@@ -71,6 +88,10 @@ class Leases:
         """Of budget, money and calls, as the books had them last."""
         with journal.transaction("opened") as connection:
             self._books.metadata.create_all(connection)
+            # Whoever is stopped or cut off while it has the books holds up all others: the server
+            # ends its session.
+            idle = round(1000 * max(1.0, self.seconds / 4))
+            connection.execute(text(f"set idle_in_transaction_session_timeout = {idle}"))
 
     @property
     def held(self) -> frozenset[str]:
@@ -128,7 +149,7 @@ class Leases:
 
         rows = self._rows.c
         with self._journal.transaction("written") as connection:
-            now = self._now(connection)
+            now = self._now()
             unheld = select(rows.position).where(rows.run == self.run, rows.state == _OPEN, rows.expires < now)
             free = unheld.order_by(rows.position).limit(most).with_for_update(skip_locked=True).cte("free")
             picked = update(self._rows).where(rows.run == self.run, rows.position == free.c.position)
@@ -159,26 +180,29 @@ class Leases:
         """
         over = over or {}
         chains = self._chains = self._chains or self._journal.chains(self.run)
-        with self._journal.transaction("written") as connection:
-            about = {event.body["item"] for event, _ in events if "item" in event.body} | over.keys()
-            lost = about - self._still_mine(connection, about)
+        about = {event.body["item"] for event, _ in events if "item" in event.body} | over.keys()
+        lost: frozenset[str] = frozenset()
+        while True:
             kept = [(event, booked) for event, booked in events if event.body.get("item") not in lost]
-            books, first = self._book(connection, [booked for _, booked in kept], len(kept), reserving=reserving)
-            if books is None:
-                transaction = connection.get_transaction()
-                assert transaction is not None
-                transaction.rollback()
+            with self._journal.transaction("written") as connection:
+                row = self._claim(connection, about - lost, over, [booked for _, booked in kept], reserving=reserving)
+                if row is not None:
+                    chains.last.pop(None, None)  # others write what is of no item
+                    ahead = self._journal.insert(self.run, [event for event, _ in kept], row.events - len(kept), chains)
+                    break
+                connection.get_transaction().rollback()  # type: ignore[union-attr]
+            with self._journal.transaction("written") as connection:
+                gone = (about - lost) - self._still_mine(connection, about - lost)
+            if not gone and reserving:
                 return Written(frozenset(), None)
-            chains.last.pop(None, None)  # others write what is of no item
-            ahead = self._journal.insert(self.run, [event for event, _ in kept], first, chains)
-            for again in (False, True):
-                done = [column(item) for item, later in over.items() if later is again and item not in lost]
-                self._set(connection, done, state=_AGAIN if again else _DONE, holder=None, expires=0.0)
+            if not gone:
+                raise Refused(f"run {self.run}: it is not open for joining")
+            lost |= gone
         chains.last.update(ahead)
         for item in (*lost, *over):
             self._fences.pop(item, None)
             chains.last.pop(column(item), None)
-        return Written(frozenset(lost), books)
+        return Written(lost, self._read(row))
 
     def books(self) -> Booked:
         """What is booked now, by all processes."""
@@ -198,19 +222,23 @@ class Leases:
 
     def leave(self, items: Iterable[str] | None = None) -> None:
         """Give leases back, all of them by default: somebody else may take them at once."""
+        from sqlalchemy import update
+
         given = [item for item in (self.held if items is None else items) if item in self._fences]
+        rows = self._rows.c
         with self._journal.transaction("written") as connection:
-            mine = self._still_mine(connection, given)
-            self._set(connection, [column(item) for item in mine], holder=None, expires=0.0)
+            mine = [column(item) for item in self._still_mine(connection, given)]
+            back = update(self._rows).where(rows.run == self.run, rows.item.in_(mine))
+            connection.execute(back.values(holder=None, expires=0.0))
         for item in given:
             del self._fences[item]
 
-    def _now(self, connection: Connection) -> float:
-        from sqlalchemy import text
+    def _now(self) -> Any:
+        from sqlalchemy import Float, cast, extract, func
 
         if self._clock is not None:
             return self._clock()
-        return float(connection.execute(text("select extract(epoch from clock_timestamp())")).scalar_one())
+        return cast(extract("epoch", func.clock_timestamp()), Float)
 
     def _still_mine(self, connection: Connection, items: Collection[str]) -> set[str]:
         """Those of these items that this process has, their leases renewed. An expired lease that
@@ -223,47 +251,66 @@ class Leases:
         rows = self._rows.c
         named = [column(item) for item in sorted(items)]
         mine = update(self._rows).where(rows.run == self.run, rows.item.in_(named), rows.holder == self.member)
-        expires = self._now(connection) + self.seconds
-        found = connection.execute(mine.values(expires=expires).returning(rows.item, rows.fence))
+        found = connection.execute(mine.values(expires=self._now() + self.seconds).returning(rows.item, rows.fence))
         return {item for row in found if self._fences.get(item := from_column(row.item)) == row.fence}
 
-    def _set(self, connection: Connection, items: Sequence[str], **values: Any) -> None:
-        from sqlalchemy import update
+    def _claim(
+        self,
+        connection: Connection,
+        items: Collection[str],
+        over: Mapping[str, bool],
+        booked: Iterable[Booked],
+        *,
+        reserving: bool,
+    ) -> Any:
+        """Renew or end these leases and book what so many events book, in one statement, because
+        whoever has the books holds up all others; the books after it.
 
-        if items:
-            rows = self._rows.c
-            connection.execute(update(self._rows).where(rows.run == self.run, rows.item.in_(items)).values(**values))
-
-    def _book(
-        self, connection: Connection, booked: Iterable[Booked], count: int, *, reserving: bool
-    ) -> tuple[Booked | None, int]:
-        """The books after these, and the place of the first of so many events; no books where
-        something would be reserved beyond a limit.
+        None where a lease is lost, or something would be reserved beyond a limit: then what was
+        changed has to be rolled back.
         """
-        from sqlalchemy import case, func, or_, update
+        from sqlalchemy import text
 
-        table = self._books.c
-        price, money, calls, under_way = (sum(part) for part in zip(Booked(), *booked, strict=True))
-        change = update(self._books).where(table.run == self.run)
-        values: dict[str, Any] = {"events": table.events + count, "open": table.open + int(under_way)}
-        for name, more in (("price", price), ("money", money), ("calls", calls)):
-            now, most = table[name] + _decimal(Fraction(more)), table[f"most_{name}"]
-            values[name] = now
-            if reserving:
-                change = change.where(or_(most.is_(None), now <= most)) if more > 0 else change
-            elif more > 0:  # what is over is booked, whatever was reserved for it
-                values[f"most_{name}"] = case((most.is_(None), None), else_=func.greatest(most, now))
-        row = connection.execute(change.values(**values).returning(*table)).one_or_none()
-        if row is None:
-            if not reserving:
-                raise Refused(f"run {self.run}: it is not open for joining")
-            return None, 0
-        return self._read(row), row.events - count
+        every = list(booked)
+        price, money, calls, under_way = (sum(part) for part in zip(Booked(), *every, strict=True))
+        named = sorted(items)
+        values: dict[str, Any] = {
+            "run": self.run,
+            "member": self.member,
+            "seconds": self.seconds,
+            "now": None if self._clock is None else self._clock(),
+            "items": [column(item) for item in named],
+            "fences": [self._fences.get(item, -1) for item in named],
+            "states": [_OPEN if item not in over else _AGAIN if over[item] else _DONE for item in named],
+            "count": len(every),
+            "open": int(under_way),
+            "price": _decimal(Fraction(price)),
+            "money": _decimal(Fraction(money)),
+            "calls": int(calls),
+        }
+        more = [name for name in ("price", "money", "calls") if values[name] > 0]
+        if reserving:
+            widened, within = "", "".join(f" and (most_{n} is null or {n} + :{n} <= most_{n})" for n in more)
+        else:  # what is over is booked, whatever was reserved for it
+            most = "case when most_{0} is not null then greatest(most_{0}, {0} + :{0}) end"
+            widened, within = "".join(f", most_{n} = {most.format(n)}" for n in more), ""
+        return connection.execute(text(_CLAIM.format(widened=widened, within=within)), values).one_or_none()
 
     def _read(self, row: Any) -> Booked:
         price, money = (None if most is None else Fraction(most) for most in (row.most_price, row.most_money))
         self.limits = price, money, None if row.most_calls is None else int(row.most_calls)
         return Booked(Fraction(row.price), Fraction(row.money), int(row.calls), int(row.open))
+
+
+def _seconds() -> float:
+    said = os.environ.get("RRF_LEASE", str(SECONDS))
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = 0.0
+    if not 1.0 <= seconds < 1e6:
+        raise InputError(f"RRF_LEASE={said!r}: how long leases on items last, in seconds, at least 1")
+    return seconds
 
 
 def _decimal(value: Fraction | int) -> Decimal:

@@ -47,6 +47,11 @@ decided. Older runs are read and gone on with as they are.
 """
 _THERE = ("already exists", "duplicate key", "duplicate column")
 _BROKEN = ("malformed", "not a database", "no such table", "is corrupt", "not decode to UTF-8")
+_ROWS = """
+insert into rrf_events (run, seq, kind, purchase, attempt, at, body, item)
+select * from json_to_recordset(cast(:rows as json))
+  as r (run text, seq int, kind text, purchase text, attempt int, at float8, body text, item text)
+"""
 _MANY = 500
 """Rows, or names in a query, that are handled together."""
 
@@ -223,7 +228,7 @@ class Journal:
             try:
                 with self._connection.begin():
                     ahead = chains.seal(rows)
-                    self._connection.execute(self._events.insert(), rows)
+                    self._put(rows)
             except IntegrityError:
                 raise Refused(f"run {run}: its journal has changed under this process; nothing was written") from None
         self._still_there(run)
@@ -244,9 +249,17 @@ class Journal:
         rows = self._rows_of(run, events, first)
         self._follow(run, chains, (row["item"] for row in rows))
         ahead = chains.seal(rows)
-        if rows:
-            self._connection.execute(self._events.insert(), rows)
+        self._put(rows)
         return ahead
+
+    def _put(self, rows: list[dict[str, Any]]) -> None:
+        """PostgreSQL: as one statement, because others may wait meanwhile."""
+        from sqlalchemy import text
+
+        if rows and self.shared:
+            self._connection.execute(text(_ROWS), {"rows": json.dumps(rows)})
+        elif rows:
+            self._connection.execute(self._events.insert(), rows)
 
     def _rows_of(self, run: str, events: Sequence[Event], first: int) -> list[dict[str, Any]]:
         """Events as rows without their links, the first at this place."""

@@ -26,6 +26,12 @@ DEFAULT_STORE = "rrf-runs.sqlite"
 """In the working directory; `--store` or the environment variable RRF_STORE names another place."""
 
 
+_HEARTBEAT = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+"""PostgreSQL: a server that can't be reached any more is noticed after half a minute, not after a
+quarter of an hour. The address may say otherwise.
+"""
+
+
 def store_address(store: str | os.PathLike[str] | None) -> str:
     """The database address that `--store` means: an address, a path, or the default."""
     given = os.fspath(store) if store is not None else os.environ.get("RRF_STORE", DEFAULT_STORE)
@@ -57,7 +63,10 @@ def open_engine(address: str, path: Path | None, shown: str, *, read_only: bool 
         return sqlalchemy.create_engine("sqlite://", creator=lambda: _reader(file), poolclass=sqlalchemy.NullPool)
     try:
         # A busy database is waited for; ten seconds is longer than any of our transactions.
-        options: dict[str, Any] = {"connect_args": {"timeout": 10}} if sqlite else {"pool_pre_ping": True}
+        arguments = (
+            {"timeout": 10} if sqlite else {name: n for name, n in _HEARTBEAT.items() if f"{name}=" not in address}
+        )
+        options: dict[str, Any] = {"connect_args": arguments, "pool_pre_ping": not sqlite}
         engine = sqlalchemy.create_engine(address, **options)
     except ImportError:
         raise MissingDependency(f"store {shown}: PostgreSQL needs psycopg; pip install 'psycopg[binary]'") from None
