@@ -10,6 +10,7 @@ worker that holds it, and what travels with every piece is sent as often as ther
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -119,13 +120,13 @@ def shared_out(tasks: Iterable[Any], *, n_jobs: int | None, patience: float = PA
 def in_chunks(
     build: Callable[..., Any], settings: tuple[Any, ...], chunks: Iterable[Any], *, n_jobs: int | None
 ) -> Iterator[Any]:
-    """What an engine makes of each chunk, in order: `build(*settings).rows(chunk)`.
+    """What an engine makes of each chunk, in order: `build(*settings)(chunk)`.
 
-    There is one engine here, or one in each process: what it remembers is worked out once, not once
-    a chunk.
+    There is one engine here, or one in each thread of each process: what it remembers is worked out
+    once, not once a chunk.
     """
     if _is_serial(n_jobs):
-        yield from map(build(*settings).rows, chunks)
+        yield from map(build(*settings), chunks)
         return
     from joblib import delayed
 
@@ -133,16 +134,15 @@ def in_chunks(
         yield from shared_out((delayed(_elsewhere)(supply, chunk) for chunk in chunks), n_jobs=n_jobs)
 
 
-_ENGINES: dict[str, Any] = {}
-"""The latest engine of this process, by the name of what it was made from."""
+_LATEST = threading.local()
+"""The latest engine of this thread, and the name of what it was made from."""
 
 
 def _elsewhere(supply: _Supply, chunk: Any) -> Any:
-    if supply.name not in _ENGINES:
-        _ENGINES.clear()
+    if getattr(_LATEST, "name", None) != supply.name:
         build, settings = supply.get()
-        _ENGINES[supply.name] = build(*settings)
-    return _ENGINES[supply.name].rows(chunk)
+        _LATEST.engine, _LATEST.name = build(*settings), supply.name
+    return _LATEST.engine(chunk)
 
 
 @contextlib.contextmanager

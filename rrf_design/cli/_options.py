@@ -84,7 +84,7 @@ Outputs = Annotated[
         "-o",
         help=(
             "Write the result; may be given several times. Of a table: .json all of it, .csv .tsv .jsonl .parquet the"
-            " delivered table, .html a page, .xml JUnit."
+            " delivered table, .html a page, .xml JUnit; FOLDER/ (repair of a Parquet table) a folder of Parquet parts."
         ),
     ),
 ]
@@ -146,6 +146,12 @@ class Items:
     def refuse(self, **others: Any) -> None:
         """InputError for these options and `others`, which mean something for a table only."""
         only_with_tables(data=self.data, item=self.item, limit=self.limit, sample=self.sample, **others)
+
+    def refuse_part(self, **others: Any) -> None:
+        """InputError for options that a folder of parts has no use for."""
+        for name, value in {"item": self.item, "limit": self.limit, "sample": self.sample, **others}.items():
+            if value is not None:
+                raise InputError(f"--{name} does not go with -o FOLDER/, which takes the table as it is; leave it out")
 
     def _refuse_together(self) -> None:
         if sum(option is not None for option in (self.item, self.limit, self.sample)) > 1:
@@ -228,6 +234,14 @@ def one_document(outputs: Sequence[Path] | None) -> Path | None:
             also = OF_TABLES[path.suffix.lower()]
             raise InputError(f"{path}: of a single problem -o is its JSON document; end it in .json{also}")
     return outputs[0] if outputs else None
+
+
+def one_folder(outputs: Sequence[Path] | None) -> Path | None:
+    """The folder among the outputs, whose name has no ending; it is the only one then."""
+    folders = [path for path in outputs or () if not path.suffix]
+    if folders and len(outputs or ()) > 1:
+        raise InputError(f"-o {folders[0]}/: a folder of parts is the only output; make the others from it")
+    return folders[0] if folders else None
 
 
 def one_of(given: Sequence[Path] | None, option: str) -> Path | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rrf_design.problem import Problem
     from rrf_design.questions import Dataset
-    from rrf_design.tables import Delivery
+    from rrf_design.tables import DeliveredParts, Delivery
 
 NUMERICAL_ZERO = 1e-9
 """A margin whose witness leaves less than this is shown as zero (the paper's rule)."""
@@ -308,7 +308,7 @@ def describe_delivery(delivery: Delivery) -> None:
             say(f"and {len(delivery.ranks) - SHOWN} more; --review review.csv has them all")
 
 
-def share_holds(delivery: Delivery, share: float | None) -> bool:
+def share_holds(delivery: Delivery | DeliveredParts, share: float | None) -> bool:
     """Whether what was required of a data set holds; without a requirement, being complete is
     enough.
     """

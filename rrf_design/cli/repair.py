@@ -14,17 +14,24 @@ from rrf_design.cli.output import Printer, describe_delivery, hand_over, say, sh
 from rrf_design.documents import repair_cases, sealed, write, write_junit
 from rrf_design.errors import InputError
 from rrf_design.texts import digits
+from rrf_design.verdict import table_sentence
 
 if TYPE_CHECKING:
     from rrf_design.repairing import Repair, RepairBatch
+    from rrf_design.tables import DeliveredParts
 
 
 def repair_verb(
     file: options.ProblemFile,
     responses: Annotated[
-        Path,
-        typer.Option("--responses", "-r", help="Responses by node id (.json, .jsonl or .csv).", show_default=False),
-    ],
+        Path | None,
+        typer.Option(
+            "--responses",
+            "-r",
+            help="Responses by node id (.json, .jsonl or .csv); with -o FOLDER/ a folder of import, or none.",
+            show_default=False,
+        ),
+    ] = None,
     method: Annotated[str, typer.Option("--method", help="auto, exact, convex, discrete or min-sum.")] = "auto",
     k: options.Corruptions = None,
     epsilon: options.Epsilon = None,
@@ -41,7 +48,11 @@ def repair_verb(
     review: options.ReviewFile = None,
     reviews: options.ReviewsBack = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", help="Of a table: keep rows here as they come, and go on where they end.")
+        Path | None,
+        typer.Option(
+            "--resume",
+            help="Of a table: keep rows here as they come, and go on where they end; the FOLDER/ of -o for parts.",
+        ),
     ] = None,
     require_share: options.RequireShare = None,
     cluster: options.Cluster = None,
@@ -60,6 +71,8 @@ def repair_verb(
 
     Example: rrf-design repair recipe.toml --data table.csv --responses answers.jsonl -o
     delivered.csv --review review.csv
+
+    Example: rrf-design repair recipe.toml --data table.parquet --cluster tcp://HOST:PORT -o parts/
     """
     from rrf_design import Noise, repair
     from rrf_design.studio.labels import review_file
@@ -67,7 +80,17 @@ def repair_verb(
     settings: dict[str, Any] = {"select": options.added(select, everything=everything), "method": method, "k": k}
     settings |= {"noise": Noise(epsilon), "seed": items.seed}
     settings["options"] = {} if penalty is None else {"penalty": penalty}
-    if items.many(file):
+    many = items.many(file)
+    if many and (folder := options.one_folder(outputs)) is not None:
+        items.refuse_part(reviews=reviews, review=review, truth=truth, junit=junit)
+        target = (file, items.data, folder, responses, resume)
+        with options.on_cluster(cluster), printer.progress("repair") as progress:
+            parts = _into_parts(*target, settings, effort.means(progress, cluster=cluster))
+        printer.result(parts.to_json, lambda: say(f"{parts.table}: {table_sentence(parts.verdicts)} In {folder}."))
+        return 0 if share_holds(parts, require_share) else 1
+    if responses is None:
+        raise InputError("--responses: name the file of answers; only -o FOLDER/ takes them from the rows")
+    if many:
         if truth is not None:
             raise InputError("--truth goes with one problem; a recipe names the column of the truth as gold in [data]")
         dataset = items.dataset(file)
@@ -92,6 +115,30 @@ def repair_verb(
         write_junit(junit, "rrf-design repair", repair_cases(found.document, found.name))
     printer.result(found.document, found.describe)
     return 0 if found.guaranteed else 1
+
+
+def _into_parts(
+    file: Path,
+    data: Path | None,
+    folder: Path,
+    responses: Path | None,
+    resume: Path | None,
+    settings: dict[str, Any],
+    means: dict[str, Any],
+) -> DeliveredParts:
+    """A Parquet table repaired into a folder, whose parts the workers read and write."""
+    from rrf_design import repairer
+    from rrf_design.questions import load_recipe
+    from rrf_design.tables import repair_parts
+
+    if resume is not None and resume.absolute() != folder.absolute():
+        raise InputError(f"--resume {resume}: with -o {folder}/ it is the same folder")
+    recipe = load_recipe(file)
+    table = data or (None if recipe.data.table is None else recipe.folder / recipe.data.table)
+    if table is None:
+        raise InputError(f"{file}: names no table; give it with --data")
+    repair = repairer(recipe, **settings, time_limit=means.pop("time_limit"))
+    return repair_parts(repair, table, folder, responses=responses, resume=resume is not None, **means)
 
 
 class _Repaired(NamedTuple):

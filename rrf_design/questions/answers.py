@@ -8,16 +8,22 @@ that can't be used are named together, before anything is done.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import secrets
 import shlex
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
+from rrf_design._columns import pyarrow_for
+from rrf_design.documents import reason
 from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.questions.datasets import DataItem, Dataset
@@ -25,12 +31,16 @@ from rrf_design.questions.recipe import Recipe
 from rrf_design.questions.tables import Cells, DataTable, RowFaults, open_table
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses.parsed import RECORDED, recorded_response, unread_status
+from rrf_design.texts import whole
 
 _DATE = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 Entry = TypeVar("Entry")
 SHOWN = 8
 """Names that are told in one message."""
 KEYS = ("id", "node", "repeat", "model", "value", "text", "status", "cost")
+PARTS = 32
+"""Files that a folder of answers has, unless somebody says otherwise."""
+_PART = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,89 @@ class RecordedAnswers:
             more = f" and {count - len(shown)} more" if count > len(shown) else ""
             raise InputError(f"{self.name}: {dataset.table.name} has no item {', '.join(map(repr, shown))}{more}")
         self._db.execute("drop table items")
+
+
+def part_of(item: str, parts: int) -> int:
+    """The part of so many in which all that belongs to an item lies: the first 32 bits of the
+    SHA-256 of its id, modulo their number.
+    """
+    return int.from_bytes(hashlib.sha256(item.encode("utf-8", "surrogatepass")).digest()[:4], "big") % parts
+
+
+class AnswerParts:
+    """Writes rows of answers into a folder of Parquet files, by the hash of the item's id: what is
+    said of one item lies in one file. Use it in a `with` block; the folder is there when it ends.
+    """
+
+    BUFFERED = 2**16
+    """Rows that are in memory, of all files together."""
+
+    def __init__(self, folder: Path, parts: int = PARTS) -> None:
+        if parts < 1:
+            raise InputError(f"parts: {parts}; give 1 or more")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError(f"{folder}: is there already; name a folder that is not, or an empty one")
+        pyarrow = pyarrow_for(folder / "answers.parquet")
+        self._table, self._folder = pyarrow.Table.from_pylist, folder
+        kinds = {"repeat": pyarrow.int32(), "cost": pyarrow.float64()}
+        self._schema = pyarrow.schema([(key, kinds.get(key, pyarrow.string())) for key in KEYS if key != "value"])
+        self._place = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+        self._rows: list[list[dict[str, Any]]] = [[] for _ in range(parts)]
+        self._waiting = 0
+        try:
+            self._place.mkdir(parents=True)
+            named = (self._place / f"part-{part:05d}-of-{parts:05d}.parquet" for part in range(parts))
+            self._files = [pyarrow.parquet.ParquetWriter(path, self._schema) for path in named]
+        except OSError as error:
+            raise InputError(f"{folder}: can't be written ({reason(error)})") from None
+
+    def __enter__(self) -> AnswerParts:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        try:
+            if kind is None:
+                self._flush()
+            for file in self._files:
+                file.close()
+            if kind is None:
+                if self._folder.exists():
+                    self._folder.rmdir()
+                self._place.rename(self._folder)
+        except OSError as error:
+            raise InputError(f"{self._folder}: can't be written ({reason(error)})") from None
+        finally:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One answer: `id`, `node` and whatever else of KEYS is known, but `value`."""
+        cells = {key: whole(cell) if isinstance(cell, str) else cell for key, cell in row.items()}
+        self._rows[part_of(str(row["id"]), len(self._files))].append(cells)
+        self._waiting += 1
+        if self._waiting >= self.BUFFERED:
+            self._flush()
+
+    def _flush(self) -> None:
+        for rows, file in zip(self._rows, self._files, strict=True):
+            if rows:
+                file.write_table(self._table(rows, schema=self._schema))
+                rows.clear()
+        self._waiting = 0
+
+
+def answer_parts(source: str | os.PathLike[str]) -> list[Path]:
+    """The files of a folder of answers, in the order of their numbers; a single Parquet file is
+    the only part.
+    """
+    path = Path(source)
+    if path.is_file() and path.suffix.lower() == ".parquet":
+        return [path]
+    found = {int(name[1]): (int(name[2]), one) for one in path.glob("*") if (name := _PART.fullmatch(one.name))}
+    if not found or found.keys() != set(range(len(found))) or {total for total, _ in found.values()} != {len(found)}:
+        raise InputError(
+            f"{path}: not all the parts of a folder of answers, which rrf-design import LOG... -o FOLDER/ writes"
+        )
+    return [found[number][1] for number in sorted(found)]
 
 
 class NodeNames:

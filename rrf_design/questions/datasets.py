@@ -278,10 +278,7 @@ class Dataset(Mapping[str, Problem], Shown):
         column = self.recipe.data.id
         if column is None:
             return str(number)
-        cell = cells.get(column)
-        if isinstance(cell, bool) or not isinstance(cell, str | int) or not str(cell).strip():
-            raise InputError(_bad_id(column, cell))
-        return str(cell)
+        return row_id(column, cells.get(column))
 
     def _look(self) -> _Survey:
         """The first pass: every fault of every row, and the structures."""
@@ -421,6 +418,13 @@ def dataset(recipe: Any, table: Any = None) -> Dataset:
         table = Path(recipe.folder) / recipe.data.table
     found = open_table(table, separator=recipe.data.separator, encoding=recipe.data.encoding)
     return Dataset(recipe, found)
+
+
+def row_id(column: str, cell: Any) -> str:
+    """The id that a cell is; InputError for one that can't be."""
+    if isinstance(cell, bool) or not isinstance(cell, str | int) or not str(cell).strip():
+        raise InputError(_bad_id(column, cell))
+    return str(cell)
 
 
 def _bad_id(column: str, cell: Any) -> str:

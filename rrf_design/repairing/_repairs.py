@@ -349,7 +349,7 @@ class _Fields:
         self._task: dict[str, Any] = {"k": k, "work": work}
         self._engine = RepairEngine(method=method)
 
-    def rows(
+    def __call__(
         self, jobs: Sequence[tuple[int, Problem, Any, Mapping[str, Any] | None, Mapping[str, Any] | None]]
     ) -> tuple[tuple[Repair, ...], set[str]]:
         """Repairs of some fields, and the keys of the designs they had."""

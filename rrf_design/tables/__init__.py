@@ -7,6 +7,7 @@ from __future__ import annotations
 from rrf_design.questions.reviews import Reviews, read_reviews
 from rrf_design.tables._engine import repair_dataset
 from rrf_design.tables._estimates import Estimate, estimate
+from rrf_design.tables._parts import DeliveredParts, repair_parts
 from rrf_design.tables._repairer import Repairer, repairer
 from rrf_design.tables._runs import delivery_of
 from rrf_design.tables._runs import keep_labels as keep_labels
@@ -27,6 +28,7 @@ from rrf_design.tables.rows import Row, Value
 __all__ = [
     "ByStructure",
     "DatasetPlan",
+    "DeliveredParts",
     "Delivery",
     "Estimate",
     "ItemPlan",
@@ -41,6 +43,7 @@ __all__ = [
     "plan_dataset",
     "read_reviews",
     "repair_dataset",
+    "repair_parts",
     "repairer",
     "save_certificates",
     "write_output",

@@ -545,11 +545,15 @@ def repair_dataset(
             count.add([row])
         items = islice(dataset.items_in_order(), checkpoint.count, None)
         chunks = answers.chunks(items, CHUNK, said.by_item)
-        for rows in in_chunks(TableEngine, (dataset.recipe, examples, settings), chunks, n_jobs=n_jobs):
+        for rows in in_chunks(_engine, (dataset.recipe, examples, settings), chunks, n_jobs=n_jobs):
             checkpoint.add(rows)
             count.add(rows)
     again = responses if isinstance(responses, str | os.PathLike | list | tuple) else None
     return Delivery(dataset, checkpoint, verdicts=count.verdicts, seconds=time.perf_counter() - started, answers=again)
+
+
+def _engine(*settings: Any) -> Callable[[Sequence[RawItem]], list[Row]]:
+    return TableEngine(*settings).rows
 
 
 class _Count:
@@ -575,14 +579,15 @@ def _about(dataset: Dataset, responses: Any, said: Reviews, settings: EngineSett
             raise InputError(f"resume: the {what} must be a file, so that a later run can tell that it is the same")
     return {
         "recipe": dataset.recipe.digest,
-        "table": _file_digest(dataset.table.name),
-        "responses": _file_digest(responses),
+        "table": file_digest(dataset.table.name),
+        "responses": file_digest(responses),
         "reviews": canonical_digest(sorted((item, sorted(checks.items())) for item, checks in said.by_item.items())),
         "items": len(dataset),
         "settings": repr(settings),
     }
 
 
-def _file_digest(path: Any) -> str:
+def file_digest(path: Any) -> str:
+    """SHA-256 of a file's bytes."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

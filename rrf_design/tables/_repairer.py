@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from rrf_design.arguments import seconds_of
@@ -21,7 +22,7 @@ from rrf_design.repairing.contract import WorkSettings
 from rrf_design.structure import structure_key
 from rrf_design.tables._engine import EngineSettings, TableEngine
 from rrf_design.tables.rows import COLUMNS, Key, Row, delivered_names, joined_row, unusable_row
-from rrf_design.texts import cell_text
+from rrf_design.texts import cell_text, whole
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,50 +44,55 @@ class Repairer:
     def __init__(self, recipe: Recipe, settings: EngineSettings) -> None:
         if recipe.data.id is None:
             raise InputError(f"{recipe.name}: repairer needs a column that names the row; give it as id in [data]")
-        self._recipe, self._settings = recipe, settings
+        self.recipe, self.settings, self._lock = recipe, settings, Lock()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_recipe": self._recipe, "_settings": self._settings}
+    def __reduce__(self) -> tuple[type[Repairer], tuple[Recipe, EngineSettings]]:
+        return Repairer, (self.recipe, self.settings)
 
     def __repr__(self) -> str:
-        return f"repairer({self._recipe.name!r})"
+        return f"repairer({self.recipe.name!r})"
 
     @property
     def schema(self) -> pyarrow.Schema:
         """What a call returns."""
         arrow = _arrow()
-        kinds = {name: _kind(key) for key, name in self._columns.items()}
+        kinds = {name: _kind(key) for key, name in self.columns.items()}
         return arrow.schema([(name, getattr(arrow, kind)()) for name, kind in {"id": "string", **kinds}.items()])
 
     @property
-    def _columns(self) -> dict[Key, str]:
+    def columns(self) -> dict[Key, str]:
         """What each delivered column is called, beside `id`."""
-        named = delivered_names(["id"], self._recipe.fields)
+        named = delivered_names(["id"], self.recipe.fields)
         return {key: name for key, name in named.items() if key != "rank"}
 
     def __call__(self, batch: Any) -> Any:
         """What is delivered of each row of the batch, in its order."""
+        return self.delivered(batch)[0]
+
+    def delivered(self, batch: Any) -> tuple[Any, list[Row]]:
+        """What a call returns, and the rows that it was made from."""
         arrow, schema = _arrow(), self.schema
         if ANSWERS not in batch.schema.names:
             raise InputError(f"repairer: the batch has no column {ANSWERS!r}; it has {', '.join(batch.schema.names)}")
-        rows = list(self._rows(batch.to_pylist()))
+        with self._lock:  # an engine may call it in several threads
+            rows = list(self._rows(batch.to_pylist()))
         cells = [row.cells(None) for row in rows]
-        columns = [[row.id for row in rows], *([_cell(one[key], key) for one in cells] for key in self._columns)]
+        columns = [[row.id for row in rows], *([_cell(one[key], key) for one in cells] for key in self.columns)]
         arrays = [arrow.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
         kind = arrow.Table if isinstance(batch, arrow.Table) else arrow.RecordBatch
-        return kind.from_arrays(arrays, schema=schema)
+        return kind.from_arrays(arrays, schema=schema), rows
 
     @cached_property
     def _filler(self) -> Filler:
-        return Filler(self._recipe)
+        return Filler(self.recipe)
 
     @cached_property
     def _names(self) -> NodeNames:
-        return NodeNames(self._recipe)
+        return NodeNames(self.recipe)
 
     @cached_property
     def _engine(self) -> TableEngine:
-        return TableEngine(self._recipe, {}, self._settings)
+        return TableEngine(self.recipe, {}, self.settings)
 
     @cached_property
     def _structures(self) -> dict[tuple[Any, ...], str]:
@@ -96,14 +102,14 @@ class Repairer:
     def _rows(self, batch: list[dict[str, Any]]) -> Iterator[Row]:
         found: list[Row | RawItem] = []
         for cells in batch:
-            answers, gold = cells.pop(ANSWERS), self._recipe.data.gold_column
-            name = str(cells.get(self._recipe.data.id or ""))
+            answers, golds = cells.pop(ANSWERS), self.recipe.data.gold_columns
+            name = str(cells.get(self.recipe.data.id or ""))
             try:
-                seen = {column: cell for column, cell in cells.items() if column != gold}
+                seen = {column: cell for column, cell in cells.items() if column not in golds}
                 found.append(RawItem(name, seen, self._structure(seen), self._answers(answers)))
             except InputError as error:
                 row = unusable_row(name, str(error))
-                found.append(joined_row([(field, row) for field in self._recipe.fields or ("",)]))
+                found.append(joined_row([(field, row) for field in self.recipe.fields or ("",)]))
         rows = iter(self._engine.rows([item for item in found if isinstance(item, RawItem)]))
         for item in found:
             yield item if isinstance(item, Row) else next(rows)
@@ -138,7 +144,7 @@ def _kind(key: Key) -> str:
 
 def _cell(cell: Any, key: Key) -> Any:
     """A cell of the batch; numbers and texts of answers stand as a CSV table has them."""
-    return cell if cell is None or _kind(key) != "string" else cell_text(cell)
+    return cell if cell is None or _kind(key) != "string" else whole(cell_text(cell))
 
 
 def _arrow() -> Any:

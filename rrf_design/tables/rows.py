@@ -255,24 +255,28 @@ def joined_row(fields: Sequence[tuple[str, Row]]) -> Row:
     )
 
 
-def review_ranks(rows: Iterable[Row]) -> dict[int, int]:
-    """By position: 1 for the row that people should look at first; rows that nobody has to look at
-    have none.
+ReviewKey = tuple[bool, float, int, float, int]
+
+
+def review_key(row: Row) -> ReviewKey | None:
+    """What the order of the review list is made from, smallest first; None for a row that nobody
+    has to look at.
 
     Rows without an answer come first; then those that a person settles for the least money; then
-    as `rrf_design.verdict.dispute` orders them; then in the order of the table.
+    as `rrf_design.verdict.dispute` orders them.
     """
-    waiting = [
-        (
-            all(value.answer is not None for value in row.values),
-            -row.worth,
-            dispute(row.verdict, row.misfit, len(row.wrong)),
-            position,
-        )
-        for position, row in enumerate(rows)
-        if row.open
-    ]
-    return {entry[-1]: rank for rank, entry in enumerate(sorted(waiting), start=1)}
+    if not row.open:
+        return None
+    answered = all(value.answer is not None for value in row.values)
+    return answered, -row.worth, *dispute(row.verdict, row.misfit, len(row.wrong))
+
+
+def review_ranks(rows: Iterable[Row]) -> dict[int, int]:
+    """By position: 1 for the row that people should look at first, of equal ones the first of the
+    table; rows that nobody has to look at have none.
+    """
+    waiting = sorted((key, position) for position, row in enumerate(rows) if (key := review_key(row)) is not None)
+    return {position: rank for rank, (_, position) in enumerate(waiting, start=1)}
 
 
 class _RepairLike(Protocol):

@@ -8,6 +8,7 @@ import copy
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -209,3 +210,32 @@ def browser() -> Iterator[Any]:
         chromium = driver.chromium.launch(executable_path=program, args=["--headless", "--no-sandbox", "--disable-gpu"])
         yield chromium
         chromium.close()
+
+
+@contextmanager
+def _started(processes: int) -> Iterator[Any]:
+    """A real scheduler with so many worker processes, on loopback; it gives up what has killed two
+    workers.
+    """
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        cluster = distributed.LocalCluster(
+            n_workers=processes,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            silence_logs=50,
+        )
+        try:
+            with distributed.Client(cluster) as client:
+                yield client
+        finally:
+            with suppress(KeyError):  # Dask looks up the name of a worker that has just left its list
+                cluster.close()
+
+
+@pytest.fixture(scope="session")
+def started() -> Callable[[int], AbstractContextManager[Any]]:
+    return _started

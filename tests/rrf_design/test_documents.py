@@ -9,7 +9,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -171,32 +171,8 @@ def test_order_is_kept() -> None:
     assert not _is_serial(2)
 
 
-@contextlib.contextmanager
-def started(processes: int) -> Iterator[Any]:
-    """A real scheduler with so many worker processes, on loopback; it gives up what has killed two
-    workers.
-    """
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
-        cluster = distributed.LocalCluster(
-            n_workers=processes,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            host="127.0.0.1",
-            silence_logs=50,
-        )
-        try:
-            with distributed.Client(cluster) as client:
-                yield client
-        finally:
-            with contextlib.suppress(KeyError):  # Dask looks up the name of a worker that has just left its list
-                cluster.close()
-
-
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster(started: Callable[[int], Any]) -> Iterator[Any]:
     with started(1) as client:
         yield client
 
@@ -386,7 +362,9 @@ def distributed_client() -> Any:
     return pytest.importorskip("distributed").Client
 
 
-def test_work_that_kills_its_workers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_kills_its_workers_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: Callable[[int], Any]
+) -> None:
     """Not a wait: the scheduler gives up a piece of work that has killed two workers, and we hear
     of it.
     """
@@ -398,7 +376,9 @@ def test_work_that_kills_its_workers_is_an_error(tmp_path: Path, monkeypatch: py
     assert "killed every worker" in err
 
 
-def test_certify_ends_where_a_structure_kills_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certify_ends_where_a_structure_kills_its_workers(
+    monkeypatch: pytest.MonkeyPatch, started: Callable[[int], Any]
+) -> None:
     monkeypatch.setattr("rrf_design.certificates.certify", dies_of)
     with (
         started(2),
@@ -412,7 +392,7 @@ def dies_of(*_: Any, **__: Any) -> None:
     os._exit(1)
 
 
-def test_a_cluster_without_workers_is_an_error() -> None:
+def test_a_cluster_without_workers_is_an_error(started: Callable[[int], Any]) -> None:
     with started(0) as client, pytest.raises(LostWorkError, match=r"no worker for 0\.1 s"):
         list(through_client(client, [joblib.delayed(square)(3)], patience=0.1))
 

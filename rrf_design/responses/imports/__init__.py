@@ -19,8 +19,9 @@ from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.responses.imports import _inspect_logs as inspect_logs
 from rrf_design.responses.imports import _json_logs as json_logs
-from rrf_design.responses.imports._records import ImportedRow, first_record
+from rrf_design.responses.imports._records import ImportedRow as ImportedRow
 from rrf_design.responses.imports._records import RecordPaths as RecordPaths
+from rrf_design.responses.imports._records import first_record
 from rrf_design.responses.parsed import RECORDED
 
 Reader = Callable[[Path, RecordPaths], Iterator[ImportedRow]]
