@@ -5,14 +5,17 @@ by a model, once, for review.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rrf_design.cli._options import BaseUrl, default_file
-from rrf_design.cli.output import Printer, print_json
-from rrf_design.documents import write_text
+from rrf_design.cli._options import BaseUrl, Data, Items, default_file
+from rrf_design.cli.output import Printer, print_json, table
+from rrf_design.documents import write, write_text
 from rrf_design.errors import InputError
+
+if TYPE_CHECKING:
+    from rrf_design.questions.recipe import RecipeFile
 
 WORDINGS = Path("rewordings.toml")
 
@@ -34,6 +37,16 @@ def suggest_verb(
     only: Annotated[str | None, typer.Option("--only", help="These transformations alone, parted by commas.")] = None,
     base_url: BaseUrl = None,
     count: Annotated[int, typer.Option("--count", help="Wordings of each question by the model.", min=1)] = 3,
+    responses: Annotated[
+        Path | None,
+        typer.Option(
+            "--responses",
+            "-r",
+            help="Recorded programs: look for inputs on which they differ although they agree on all tests; -o is then"
+            " a folder with a problem for each such row.",
+        ),
+    ] = None,
+    data: Data = None,
     *,
     printer: Printer,
 ) -> int:
@@ -41,8 +54,11 @@ def suggest_verb(
 
     Each is a transformation of the catalogue: the other question, and how its answer must change.
     plan and acquire choose among them. With --only wording a model writes wordings for review.
+    With --responses, of programs: inputs on which those differ that agree on all tests.
 
     Example: rrf-design suggest rrf.toml -o more.toml
+
+    Example: rrf-design suggest rrf.toml --responses answers.jsonl -o apart/
     """
     from rrf_design.files import parse_text, read_source
     from rrf_design.questions.recipe import RecipeFile, recipe_from_document
@@ -50,6 +66,8 @@ def suggest_verb(
     from rrf_design.transforms import names
 
     path = file or default_file()
+    if responses is not None:
+        return _separating(path, responses, data, output, printer)
     if only == "wording":
         return reword_verb(path, output or WORDINGS, model or "embedded", base_url, count, printer=printer)
     wanted = None if only is None else [name.strip() for name in only.split(",")]
@@ -62,6 +80,7 @@ def suggest_verb(
     if not parts.ask:
         raise InputError(f"{path}: suggestions are for recipes in the short form, with [[ask]]")
     found = [one for one in suggestions(parts) if wanted is None or one.transform in wanted]
+    numbers = _number_columns(parts, path.parent)
     more: list[dict[str, Any]] = []
     if model is not None:
         from rrf_design import models
@@ -74,7 +93,7 @@ def suggest_verb(
         whole = text if path.suffix.lower() == ".toml" else None
         if whole is None:
             raise InputError(f"{path}: candidates are added to a recipe in TOML; leave -o out to see them")
-        whole = f"{whole.rstrip()}\n\n{dumps_suggestions(found, more, parts)}"
+        whole = f"{whole.rstrip()}\n\n{dumps_suggestions(found, more, parts, numbers)}"
         recipe_from_document(parse_text(whole, ".toml"), name=output.name, folder=path.parent)
         write_text(output, whole)
     if printer.as_json:
@@ -82,10 +101,74 @@ def suggest_verb(
         print_json({"candidates": listed, "wordings": more, "file": None if output is None else str(output)})
         return 0 if found else 1
     if output is None:
-        print(dumps_suggestions(found, more, parts))
+        print(dumps_suggestions(found, more, parts, numbers))
     kinds = ", ".join(dict.fromkeys(one.transform for one in found))
     where = "" if output is None else f"{output}: "
     printer.news(f"{where}{len(found)} candidates on sale ({kinds or 'nothing fits'}); plan and acquire choose.")
+    return 0 if found else 1
+
+
+LOOKED_AT = 20
+"""Rows of a table, before a column counts as one of numbers."""
+
+
+def _number_columns(parts: RecipeFile, folder: Path) -> list[str]:
+    """Columns of the recipe's table that hold plain numbers in its first rows; none where the table
+    is not there.
+    """
+    from itertools import islice
+
+    from rrf_design.questions.tables import RowFaults, open_table
+    from rrf_design.questions.templates import strict_number
+
+    named = parts.data
+    if named.table is None or not (folder / named.table).is_file():
+        return []
+    table = open_table(folder / named.table, separator=named.separator, encoding=named.encoding)
+    rows = [row.cells for row in islice(table.rows(RowFaults(table.name)), LOOKED_AT)]
+
+    def number(cell: Any) -> bool:
+        try:
+            return strict_number(cell) == strict_number(cell)
+        except ValueError:
+            return False
+
+    return [name for name in (rows[0] if rows else ()) if name != named.id and all(number(r.get(name)) for r in rows)]
+
+
+def _separating(file: Path, responses: Path, data: Path | None, output: Path | None, printer: Printer) -> int:
+    """Inputs that part recorded programs, row by row; with a folder also the problems that hold
+    them.
+    """
+    from rrf_design import save
+    from rrf_design.questions.answers import RecordedAnswers
+    from rrf_design.questions.rewording import separated
+
+    dataset = Items(data).dataset(file)
+    found: list[dict[str, Any]] = []
+    with RecordedAnswers(dataset, responses) as answers:
+        for item, problem in dataset.items():
+            texts = {node: one.text for node, one in answers.of(item).items() if one.text is not None}
+            parted = separated(problem, texts)
+            for one in () if parted is None else parted.inputs:
+                found.append({"id": item, "arguments": list(one.arguments), "outputs": dict(one.outputs)})
+            if parted is not None and output is not None:
+                stem = "".join(c if c.isalnum() or c in "-_" else "_" for c in item)
+                output.mkdir(parents=True, exist_ok=True)
+                save(parted.problem, output / f"{stem}.toml")
+                write(output / f"{stem}.answers.json", texts)
+                found[-1]["file"] = str(output / f"{stem}.toml")
+    if printer.as_json:
+        print_json({"separating": found})
+    else:
+        rows = [
+            (one["id"], str(one["arguments"]), ", ".join(f"{k}: {v}" for k, v in one["outputs"].items()))
+            for one in found
+        ]
+        table("", ["row", "arguments", "what programs return that agree on all tests"], rows)
+    rows_found = len({one["id"] for one in found})
+    where = "" if output is None else f"{output}: "
+    printer.news(f"{where}{rows_found} of {len(dataset)} rows; where no input was found, that proves nothing.")
     return 0 if found else 1
 
 

@@ -132,7 +132,7 @@ def _kind(section: str, path: Path, entry: Mapping[str, Any]) -> SlotKind:
     key = path[0]
     if key == "when":
         return SlotKind.WHEN
-    if key in ("prompt", "system", "name", "variables") or (key == "veto" and path[-1] == "in_text"):
+    if key in ("prompt", "system", "name", "variables") or (key == "veto" and path[-1] in ("in_text", "returns")):
         return SlotKind.TEXT
     if key == "parser":
         listed = path[-1] in ("options", "tests") and (len(path) == 2 or path[1:-1] == ("of",))

@@ -35,7 +35,7 @@ from rrf_design.questions.recipe import ANSWER_KEYS, Recipe
 from rrf_design.questions.templates import strict_number
 from rrf_design.responses import parsers
 from rrf_design.responses.parsed import Parser, parse_stated
-from rrf_design.transforms import check_rules, placed
+from rrf_design.transforms import check_rules, placed, with_tests
 
 Numbers = float | tuple[float, ...]
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -221,7 +221,11 @@ class Filler:
         return {name: self._veto(place, row) for place, name in self._vetoed if place in there}
 
     def _veto(self, place: int, row: Cells) -> tuple[Mapping[str, Any], ...]:
-        rules = self._filled("nodes", place, self._entries["nodes"][place]["veto"], ("veto",), row)
+        node = self._entries["nodes"][place]
+        rules = self._filled("nodes", place, node["veto"], ("veto",), row)
+        if any("returns" in rule for rule in rules):
+            spec = self._parser_of(place, row).spec if node.get("parser") is not None else None
+            rules = [with_tests(rule, spec) for rule in rules]
         return tuple(placed(rule, self.recipe.folder) for rule in rules)
 
     def check_vetoes(self) -> None:
@@ -352,7 +356,7 @@ class Filler:
             dim = self.parser(place, found["parser"]).dim
             found |= {"dim": dim} if dim > 1 else {}
         if section == "nodes" and "veto" in found:
-            found["veto"] = [placed(rule, self.recipe.folder) for rule in found["veto"]]
+            found["veto"] = list(self._veto(place, row))
         if section == "anchors" and isinstance(found.get("source"), str | dict):
             found["source"] = self._source(place, entry, found["source"], row)
         return found

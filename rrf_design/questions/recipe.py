@@ -234,6 +234,10 @@ class VetoEntry(Entry):
     """FILE:COLUMN of a table in which the value stands."""
     regex: Text | None = None
     """The form of the whole value, case aside."""
+    returns: Text | None = None
+    """What holds of every test of a program: out >= a, with out what it returns, and a, b, ... its
+    arguments.
+    """
 
     @model_validator(mode="after")
     def _can_be_followed(self) -> VetoEntry:

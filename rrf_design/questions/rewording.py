@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,9 @@ from rrf_design.texts import digits
 
 if TYPE_CHECKING:
     from rrf_design.models import Model
+    from rrf_design.problem import Problem
     from rrf_design.questions.recipe import AskEntry, RecipeFile
+    from rrf_design.responses import SeparatingInput
     from rrf_design.transforms import Original
 
 ENTRY = ("id", "of", "prompt", "model", "reviewed", "lost")
@@ -31,6 +33,8 @@ _BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:[.,]\d+)*(?![\w])|(?<=\d)[%€$]")
 _LETTER = re.compile(r"(?:^|(?<=[\s(]))([A-Z])(?=[).:])", re.MULTILINE)
 _KEY = re.compile(r'"([^"\n]+)"\s*:')
+WHOLE = 0.4
+"""With such a tolerance answers are whole numbers."""
 VARIED = 0.8
 """Temperature at which a model on this machine writes wordings."""
 ASKING = """Write the following question in other words. It must have exactly the same answer.
@@ -88,7 +92,7 @@ def _question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Origina
     meant.
     """
     from rrf_design.questions._shortform import static_dim
-    from rrf_design.transforms import CHOICE, CLASS, DAY, NUMBER, NUMBERS, TRUTH, Original
+    from rrf_design.transforms import CHOICE, CLASS, DAY, NUMBER, NUMBERS, PROGRAM, TRUTH, Original
 
     assert base.prompt is not None
     wanted = base.id if path is None else f"{base.id}.{path}"
@@ -107,10 +111,12 @@ def _question_of(base: AskEntry, path: str | None, parts: RecipeFile) -> Origina
     if choices is not None and name in (None, "choice"):
         return Original(base.prompt, CHOICE, tuple(choices) if isinstance(choices, list | tuple) else ())
     dim = static_dim({"name": "json", "field": spec["json"]} if isinstance(spec, dict) and "json" in spec else spec)
-    if name == "date":
-        return Original(base.prompt, DAY)
+    if name in ("date", "code"):
+        return Original(base.prompt, DAY if name == "date" else PROGRAM)
     kind = TRUTH if name == "yes-no" and dim == 1 else {0: CLASS, 1: NUMBER}.get(-1 if dim is None else dim, NUMBERS)
-    return Original(base.prompt, kind)
+    near = None if answer is None else answer.tolerance
+    whole = str(name).startswith("integer") or (isinstance(near, int | float) and near >= WHOLE)
+    return Original(base.prompt, kind, whole=whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,8 @@ def suggestions(parts: RecipeFile) -> list[_Suggestion]:
 
     What the recipe has already is left out.
     """
-    from rrf_design.transforms import candidates
+    from rrf_design.questions.recipe import Change
+    from rrf_design.transforms import candidates, read_spec
 
     asks = {ask.id: ask for ask in parts.ask}
     found = []
@@ -141,20 +148,31 @@ def suggestions(parts: RecipeFile) -> list[_Suggestion]:
             question = _question_of(base, None if answer.of in asks else path, parts)
         except InputError:
             continue  # a field that is no number
-        there = [ask.transform for ask in parts.ask if ask.like == answer.of]
+        mine = [ask for ask in parts.ask if ask.like == answer.of]
+        there = [ask.transform for ask in mine]
+        by_hand = [ask.change.relation() for ask in mine if ask.change is not None]
         price = base.cost if base.cost is not None else 1.0
         for transform, spec in candidates(question):
             words = spec if isinstance(spec, str) else "-".join([transform.name, *(digits(v) for v in spec.values())])
             own = f"{answer.of.replace('.', '-')}-{words}"
-            if spec in there or own in asks:
+            moved = transform.write(question, read_spec(spec)[1]).change
+            same = moved is not None and Change.model_validate(dict(moved)).relation() in by_hand
+            if spec in there or own in asks or same:
                 continue
             entry = {"id": own, "like": answer.of, "transform": spec, "cost": price, "buy": "if needed"}
             found.append(_Suggestion(entry, transform.name, f"{transform.says}; breaks {transform.breaks}"))
     return found
 
 
-def dumps_suggestions(found: Sequence[_Suggestion], wordings: Sequence[Mapping[str, Any]], parts: RecipeFile) -> str:
-    """The candidates as entries of a recipe; what has to be read first, as comments."""
+def dumps_suggestions(
+    found: Sequence[_Suggestion],
+    wordings: Sequence[Mapping[str, Any]],
+    parts: RecipeFile,
+    numbers: Sequence[str] = (),
+) -> str:
+    """The candidates as entries of a recipe; what has to be read first, as comments: wordings by a
+    model, the text in which a value must stand, a number of the row with which the answer grows.
+    """
     pieces = ["# Proposed by `rrf-design suggest`: on sale, so nothing is asked that does not pay."]
     pieces += [f"\n[[ask]]  # {one.reason}\n{toml_entry(one.entry)}".rstrip() for one in found]
     for wording in wordings:
@@ -162,20 +180,97 @@ def dumps_suggestions(found: Sequence[_Suggestion], wordings: Sequence[Mapping[s
             continue
         head = f"\n# By {wording['model']}. Does it ask for the very same answer? Then take away the marks."
         entry = {key: wording[name] for key, name in (("id", "id"), ("like", "of"), ("prompt", "prompt"))}
-        entry |= {"cost": 1.0, "buy": "if needed"}
+        own = next((ask.cost for ask in parts.ask if ask.id == wording["of"]), None)
+        entry |= {"cost": 1.0 if own is None else own, "buy": "if needed"}
         pieces += [head, *(f"# {line}" for line in f"[[ask]]\n{toml_entry(entry)}".rstrip().splitlines())]
-    for answer in parts.answer if not parts.veto else ():
+    for answer in parts.answer:
         base = next((ask for ask in parts.ask if ask.id == answer.of.partition(".")[0]), None)
-        columns = _WHOLE.findall("" if base is None or base.prompt is None else base.prompt)
-        if answer.choices is None and len(columns) == 1:
-            pieces += [
-                "\n# Free, if this value always stands in the text of the row: then take away the marks.",
-                f'# [[veto]]\n# of = "{answer.of}"\n# in_text = "{columns[0]}"',
-            ]
+        if base is not None and base.prompt is not None:
+            pieces += _to_be_read(answer.of, base, parts, numbers)
     return "\n".join(pieces) + "\n"
 
 
-_WHOLE = re.compile(r"\{\{[^{}]*\}\}")
+def _to_be_read(of: str, base: AskEntry, parts: RecipeFile, numbers: Sequence[str]) -> Iterator[str]:
+    """What holds only if somebody says so, in comments."""
+    from rrf_design.transforms import CLASS, DAY, NUMBER, NUMBERS
+
+    try:
+        kind = _question_of(base, None, parts).answer
+    except InputError:
+        kind = ""
+    columns = [part.strip("{} ") for part in _COLUMN.findall(base.prompt or "")]
+    if kind in (CLASS, DAY, NUMBER, NUMBERS) and len(columns) == 1 and not parts.veto:
+        yield "\n# Free, if this value always stands in the text of the row: then take away the marks."
+        yield f'# [[veto]]\n# of = "{of}"\n# in_text = "{{{{ {columns[0]} }}}}"'
+    grows = [name for name in columns if name in numbers] if kind == NUMBER else []
+    if grows and not any(isinstance(ask.transform, dict) and "changed-row" in ask.transform for ask in parts.ask):
+        yield f"\n# If the answer is proportional to {' or '.join(grows)}: take away the marks, and keep that column."
+        change = toml_entry({"transform": {"changed-row": {grows[0]: {"scale": 3}}, "scale": 3}}).strip()
+        yield f'# [[ask]]\n# id = "{of}-changed-{grows[0]}"\n# like = "{of}"\n# {change}'
+
+
+_COLUMN = re.compile(r"\{\{[^{}]*\}\}")
+
+
+def separated(problem: Problem, texts: Mapping[str, str], *, cost: float = 1.0, most: int = 1) -> Separated | None:
+    """The problem with inputs on which programs differ that agree on all its tests: each is one
+    more coordinate of every program, and one more anchor on sale.
+
+    Parameters
+    ----------
+    problem : of one row, whose delivered answer is a program.
+    texts : what was answered, by node.
+    cost : of asking a person what is right there.
+    most : so many inputs at most.
+
+    Returns
+    -------
+    Separated or None
+        None where fewer than two programs agree, or no input was found, which proves nothing.
+    """
+    from rrf_design.files import from_document, to_document
+    from rrf_design.responses import parsers, separating_inputs
+
+    of = problem.deliver[0] if problem.deliver else problem.nodes[0].id
+    spec = problem.node_by_id[of].parser
+    if not isinstance(spec, Mapping) or spec.get("name") != "code":
+        raise InputError(f'{of!r} is no program (parse = {{ name = "code", ... }}): no input separates its answers')
+    alike = [node.id for node in problem.nodes if node.parser == spec]
+    answered = [name for name in alike if name in texts]
+    read = parsers.get(dict(spec)).parse_many([texts[name] for name in answered])
+    values = Counter(one.value for one in read if one.value is not None)
+    agreed, count = values.most_common(1)[0] if values else ((), 0)
+    if count < 2:
+        return None
+    tests, entry = list(spec["tests"]), str(spec.get("entry", "solve"))
+    programs = {name: texts[name] for name, one in zip(answered, read, strict=True) if one.value == agreed}
+    own = {key: spec[key] for key in ("seconds", "require") if key in spec}
+    found = separating_inputs(programs, tests, entry=entry, most=most, **own)
+    if not found:
+        return None
+    document, width = to_document(problem), len(tests) + len(found)
+    for node in document["nodes"]:
+        if node["id"] in alike:
+            node["dim"] = width
+            node["parser"] = {**spec, "tests": [*tests, *(list(one.arguments) for one in found)]}
+    for anchor in document.get("anchors", ()):
+        if anchor.get("node") in alike:  # it speaks of the tests that were there
+            rows = anchor.get("rows") or [[float(at == row) for at in range(len(tests))] for row in range(len(tests))]
+            anchor["rows"] = [[*row, *[0.0] * len(found)] for row in rows]
+    anchors = document.setdefault("anchors", [])
+    for place, one in enumerate(found, start=len(tests)):
+        check = one.check(of, entry=entry, cost=cost)
+        anchors.append({"id": check["id"], "node": of, "rows": [[float(at == place) for at in range(width)]]})
+        anchors[-1] |= {"source": check["by"], "cost": cost}
+    return Separated(from_document(document), found)
+
+
+@dataclass(frozen=True, slots=True)
+class Separated:
+    """A problem whose programs no longer agree, and the inputs that part them."""
+
+    problem: Problem
+    inputs: tuple[SeparatingInput, ...]
 
 
 def _lost(original: str, reworded: str) -> list[str]:

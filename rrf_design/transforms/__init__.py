@@ -7,9 +7,30 @@ that an answer can't be right.
 
 from __future__ import annotations
 
-from rrf_design.transforms._base import CHOICE, CLASS, DAY, NUMBER, NUMBERS, TRUTH, Original, Transform, Transformed
+from rrf_design.transforms._base import (
+    CHOICE,
+    CLASS,
+    DAY,
+    NUMBER,
+    NUMBERS,
+    PROGRAM,
+    TRUTH,
+    Original,
+    Transform,
+    Transformed,
+)
 from rrf_design.transforms._registry import candidates, get, names, read_spec, transformed
-from rrf_design.transforms._vetoes import KINDS, VETOED, check_rules, not_counted, placed, rules_of, stated, vetoed
+from rrf_design.transforms._vetoes import (
+    KINDS,
+    VETOED,
+    check_rules,
+    not_counted,
+    placed,
+    rules_of,
+    stated,
+    vetoed,
+    with_tests,
+)
 
 __all__ = [
     "CHOICE",
@@ -18,6 +39,7 @@ __all__ = [
     "KINDS",
     "NUMBER",
     "NUMBERS",
+    "PROGRAM",
     "TRUTH",
     "VETOED",
     "Original",
@@ -34,4 +56,5 @@ __all__ = [
     "stated",
     "transformed",
     "vetoed",
+    "with_tests",
 ]

@@ -21,7 +21,7 @@ from rrf_design.texts import digits
 
 Options = Mapping[str, Any]
 NUMBER, NUMBERS, CHOICE, TRUTH = "one number", "several numbers", "a choice", "yes or no"
-DAY, CLASS = "a day", "words"
+DAY, CLASS, PROGRAM = "a day", "words", "a program"
 """What an answer may be."""
 BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
@@ -34,6 +34,8 @@ class Original:
     answer: str = NUMBER
     choices: tuple[str, ...] = ()
     """Empty where the answer is no choice, or the row holds the options."""
+    whole: bool = False
+    """A number that is always a whole one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,8 @@ class Unit(_OfNumbers):
         return Transformed(f"{question.prompt}\nState the value in {options['unit']}.", {"scale": self._scale(options)})
 
     def proposals(self, question: Original) -> Iterator[Any]:
-        yield "cents"
+        if not question.whole:
+            yield "cents"
 
 
 class SummedParts(Transform):

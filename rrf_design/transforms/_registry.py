@@ -18,6 +18,7 @@ from rrf_design.errors import InputError
 from rrf_design.files import suggestion
 from rrf_design.transforms._base import Options, Original, Transform, Transformed
 from rrf_design.transforms._options import Definitions, Negation, OneAgainstRest, PermuteOptions
+from rrf_design.transforms._programs import Decomposed, RenamedArguments, Restated
 from rrf_design.transforms._quantities import (
     UNITS,
     ChangedRow,
@@ -46,6 +47,7 @@ _LISTED = (
         LineItems(),
     ),
     *(Rounded(), PermuteOptions(), Negation(), OneAgainstRest(), Definitions(), DaysSince()),
+    *(RenamedArguments(), Restated(), Decomposed()),
 )
 _CATALOGUE: dict[str, Transform] = {one.name: one for one in _LISTED}
 """In the order in which a table of settings is read: a unit or a changed row may have a scale."""

@@ -13,6 +13,7 @@ of a country whose check digits nobody listed, a text that can't be read are not
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
@@ -31,10 +32,18 @@ from rrf_design.transforms._checksums import DIGITS, refuted
 if TYPE_CHECKING:
     from rrf_design.problem import Problem
 
+
+def evaluated(text: str, variables: Mapping[str, Any]) -> tuple[Fraction, ...]:
+    """`checks.evaluate`, which is imported late: it knows problems, and problems know vetoes."""
+    from rrf_design.checks import evaluate
+
+    return evaluate(text, variables)
+
+
 Rule = Mapping[str, Any]
-KINDS = ("in_text", "within", "digits", "lookup", "regex")
+KINDS = ("in_text", "within", "digits", "lookup", "regex", "returns")
 """What a veto may look at, beside the equations between the fields of one answer."""
-_KEYS = (*KINDS, "near", "scale", "shift")
+_KEYS = (*KINDS, "near", "scale", "shift", "tests")
 _EQUATION = ("sum", "equals", "within", "coefficients")
 VETOED = "vetoed"
 """The status of an answer that can't be right, whatever the others say: it counts as unread."""
@@ -109,6 +118,55 @@ def placed(rule: Rule, folder: Path) -> Rule:
     return {**rule, "lookup": _placed(rule["lookup"], folder)} if "lookup" in rule else rule
 
 
+def with_tests(rule: Rule, spec: Any) -> Rule:
+    """A property of a program, beside the tests of the parser that reads it."""
+    if "returns" not in rule:
+        return rule
+    if rule["returns"].strip():
+        _check_returns(rule["returns"])  # a cell may have said it
+    if "tests" in rule:
+        return rule
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("tests"), list | tuple):
+        raise InputError(f"veto: returns = {rule['returns']!r} speaks of a program (parse = code with tests)")
+    return {**rule, "tests": spec["tests"]}
+
+
+def _broken(rule: Rule, answer: Parsed) -> str | None:
+    """The first test on which a program breaks a property; nothing is said of tests with other
+    arguments than numbers.
+    """
+    if not rule["returns"].strip():
+        return None
+    left, sign, right = _sides(rule["returns"])
+    for arguments, out in zip(rule.get("tests", ()), answer.value or (), strict=False):
+        if not all(isinstance(one, int | float) for one in arguments):
+            continue
+        known = {**dict(zip(_ARGUMENTS, arguments, strict=False)), "out": out}
+        try:
+            one, other = (evaluated(side, known)[0] for side in (left, right))
+        except InputError:
+            continue  # a division by zero, or a name that this test has not
+        if not _HOLDS[sign](one, other):
+            called = ", ".join(f"{number:g}" for number in arguments)
+            return f"for ({called}) it returns {out:g}, which is not {rule['returns']}"
+    return None
+
+
+_ARGUMENTS = tuple("abcdefgh")
+_HOLDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    **{"<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne},
+    **{"<": operator.lt, ">": operator.gt},
+}
+
+
+def _sides(given: Any) -> tuple[str, str, str]:
+    """A comparison taken apart."""
+    found = re.fullmatch(r"([^<>=!]+)(<=|>=|==|!=|<|>)([^<>=!]+)", given.strip()) if isinstance(given, str) else None
+    if found is None:
+        raise InputError(f'veto: returns = {given!r} is no comparison, as in "out >= a" (out: what is returned)')
+    return found[1].strip(), found[2], found[3].strip()
+
+
 def _unequal(rule: Rule, said: Mapping[str, Parsed]) -> str | None:
     """An equation within one answer: its fields can't all be within their tolerances of the truth
     when its two sides are further apart than these allow. Nothing is said where a field was not
@@ -129,6 +187,8 @@ def _unequal(rule: Rule, said: Mapping[str, Parsed]) -> str | None:
 
 def _refused(rule: Rule, answer: Parsed) -> str | None:
     """What one answer breaks of one rule."""
+    if "returns" in rule:
+        return _broken(rule, answer)
     for value in _said(rule, answer):
         shown = value if isinstance(value, str) else f"{float(value):.10g}"
         if "in_text" in rule:
@@ -273,10 +333,23 @@ def _check_text(given: Any) -> None:
         raise InputError('veto: in_text is the text in which the value must stand, as in "{{ text }}"')
 
 
+def _check_returns(given: Any) -> None:
+    if isinstance(given, str) and "{{" in given:
+        return  # a placeholder: looked at row by row
+    known = {**dict.fromkeys(_ARGUMENTS, 3), "out": 5}
+    for side in _sides(given)[::2]:
+        try:
+            evaluated(side, known)
+        except InputError as error:
+            if "division by zero" not in str(error):
+                raise InputError(f"veto: returns = {given!r}: {error}") from None
+
+
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "in_text": _check_text,
     "within": _check_range,
     "digits": _check_digits,
     "lookup": _check_lookup,
     "regex": _check_regex,
+    "returns": _check_returns,
 }

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rrf_design.transforms._base import NUMBERS, Options, Original, Transform, Transformed
+from rrf_design.transforms._base import NUMBERS, PROGRAM, Options, Original, Transform, Transformed
 
 FRAMES = (
     "Read the following twice before you answer.\n\n{prompt}",
@@ -51,7 +51,8 @@ class QuoteFirst(Transform):
     options = ("quote-first",)
 
     def unfit(self, question: Original, options: Options) -> str:
-        return f"it is for one answer, not {NUMBERS}" if question.answer == NUMBERS else ""
+        fits = question.answer not in (NUMBERS, PROGRAM)
+        return "" if fits else f"it is for one answer that stands in a text, not {question.answer}"
 
     def write(self, question: Original, options: Options) -> Transformed:
         sentence = (

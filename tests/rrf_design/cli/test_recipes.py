@@ -501,6 +501,25 @@ def test_candidates_are_added_to_the_recipe_on_sale(tmp_path: Path, monkeypatch:
     assert "reviewed = false" in Path("rewordings.toml").read_text()
 
 
+def test_inputs_that_part_recorded_programs_are_written_as_problems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("init", "programs", "--out", ".").code == 0
+    text = Path("rrf.toml").read_text()
+    Path("rrf.toml").write_text(text.replace('name = "code"', 'name = "code", require = "limits"'))
+    ran = run("suggest", "-r", "answers.jsonl", "-o", "apart", "--json")
+    assert ran.code == 0
+    (one,) = ran.json["separating"]
+    assert one["id"] == "triangle"
+    assert set(one["outputs"]) == {"plain", "short"}
+    assert set(json.loads(Path("apart/triangle.answers.json").read_text())) == {"plain", "define", "short"}
+    ran = run("repair", "apart/triangle.toml", "-r", "apart/triangle.answers.json", "--json")
+    assert (ran.code, ran.json["verdict"]) == (1, "contradicted")
+    ran = run("suggest", "--only", "renamed-arguments,restated,decomposed", "--json")
+    assert len(ran.json["candidates"]) == 3
+
+
 def test_a_recipe_may_name_the_file_before_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:

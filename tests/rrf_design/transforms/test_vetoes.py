@@ -21,7 +21,7 @@ from rrf_design.transforms._checksums import refuted
 
 def test_one_key_of_a_veto_and_a_kind_that_is_known() -> None:
     for more, fault in (
-        ({}, "give one of in_text, within, digits, lookup, regex, not none of them"),
+        ({}, "give one of in_text, within, digits, lookup, regex, returns, not none of them"),
         ({"in_text": "x", "within": [0, 1]}, "not in_text and within"),
         ({"within": [2, 1]}, "the least comes first"),
         ({"within": ["2024-01-01", 3]}, "is not two numbers or two dates"),
