@@ -320,10 +320,9 @@ def _meant(attributes: dict[str, Any], known: Sequence[str], where: str, ignored
     """
     found = {}
     for key, value in attributes.items():
-        near = suggestion(str(key), known)
         if key in known:
             found[key] = value.tolist() if hasattr(value, "tolist") else value
-        elif near or key in Relation.model_fields:
+        elif (near := suggestion(str(key), known)) or key in Relation.model_fields:
             raise InputError(f"{where}: unknown attribute {key!r}{near}")
         else:
             ignored[f"{where.split()[0]} attribute {key!r}"] = None

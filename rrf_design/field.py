@@ -7,6 +7,7 @@ module is plain checked data.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import isfinite
 from typing import Annotated, Any, Literal, Self
 
@@ -169,3 +170,52 @@ class Node(Entry):
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError(f"range = {list(self.range)}: the least plausible answer comes first")
         return self
+
+
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+
+
+def simplified(value: Any) -> Any:
+    """Plain lists, tables, texts and numbers, without what is not there and with one zero: equal
+    problems have one digest.
+    """
+    if type(value) in _AS_THEY_ARE:  # most are: asked first, because a run over many items does this for every entry
+        return value
+    if isinstance(value, dict):
+        return {key: simplified(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [simplified(item) for item in value]
+    return value + 0.0 if isinstance(value, float) else value  # -0.0 is 0.0
+
+
+def dumped(entry: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
+    """What was given and is not as usual, by pydantic."""
+    plain: dict[str, Any] = simplified(
+        entry.model_dump(mode="python", exclude_defaults=True, by_alias=True, exclude=exclude)
+    )
+    return plain
+
+
+@lru_cache(maxsize=4096)
+def _given(model: type[BaseModel], names: frozenset[str]) -> tuple[tuple[str, Any], ...]:
+    """The fields of these names in order, with their usual values."""
+    fields = model.model_fields.items()
+    return tuple((name, field.get_default(call_default_factory=True)) for name, field in fields if name in names)
+
+
+def written(entry: Entry) -> dict[str, Any]:
+    """`dumped` of an entry of a problem file. Most hold texts and numbers, and a field may have
+    very many: those are read off without pydantic, which takes three times as long.
+    """
+    values, found = entry.__dict__, {}
+    for name, usual in _given(type(entry), frozenset(entry.model_fields_set)):
+        value = values[name]
+        if value is None or value == usual:
+            continue
+        if type(value) is float:
+            found[name] = value + 0.0
+        elif type(value) in _AS_THEY_ARE:
+            found[name] = value
+        else:
+            return dumped(entry)
+    return found

@@ -36,7 +36,7 @@ from pydantic import BaseModel, ValidationError
 from rrf_design.blocks import Anchor, Nonlinear, Relation, Rule, SharedNoise, Tier, Transport
 from rrf_design.documents import reason, write_text
 from rrf_design.errors import InputError
-from rrf_design.field import Node
+from rrf_design.field import Node, dumped, simplified, written
 from rrf_design.problem import Problem
 
 OF_RECIPES = ("data", "answer", "ask", "equation", "veto", "check")
@@ -174,7 +174,7 @@ def dumps(problem: Problem, kind: str = "toml") -> str:
     [[nodes]]
     id = "a"
     """
-    document = to_document(problem) | ({"models": _plain(problem.models)} if problem.models else {})
+    document = to_document(problem) | ({"models": simplified(problem.models)} if problem.models else {})
     if _kind(f".{kind}") == "json":
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     parts = [f"[problem]\n{toml_entry(document['problem'])}"]
@@ -219,12 +219,10 @@ def to_document(problem: Problem) -> dict[str, Any]:
     numbers. Who is asked in a live run is no part of it: a design, its plans and its certificates
     stay the same whoever answers.
     """
-    dumped = problem.model_dump(mode="python", exclude_defaults=True, by_alias=True)
-    document = {"problem": {key: dumped[key] for key in SETTINGS if key in dumped}}
-    document["problem"].setdefault("k", problem.k)
-    document.update({key: dumped[key] for key in SECTIONS if dumped.get(key)})
-    plain: dict[str, Any] = _plain(document)
-    return plain
+    settings = dumped(problem, exclude={*SECTIONS, "models"})
+    settings.setdefault("k", problem.k)
+    found = {key: [written(entry) for entry in entries] for key in SECTIONS if (entries := getattr(problem, key))}
+    return {"problem": settings, **found}
 
 
 def digest(problem: Problem) -> str:
@@ -398,19 +396,6 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise InputError(f"{name} is not a number that can be used here")
-
-
-_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
-
-
-def _plain(value: Any) -> Any:
-    if type(value) in _AS_THEY_ARE:  # most are: asked first, because a run over many items does this for every entry
-        return value
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value + 0.0 if isinstance(value, float) else value  # -0.0 is 0.0: equal problems have one digest
 
 
 Array = NDArray[np.float64]

@@ -262,7 +262,7 @@ def _rows(problem: Problem, operator: Operator, given: Noise, *, scattered: bool
         return NoiseRadius(NoiseKind.DETERMINISTIC, float(epsilon), rows=height)
     blocks = None
     if sigma is None:
-        noisy = [j for j, name in enumerate(operator.block_ids) if declares_noise(problem, name)]
+        noisy = [operator.block_index[name] for name in noisy_of(problem, operator)]
         if not noisy and (problem.tail or scattered):  # rows hold exactly, of answers that are nearly right
             return NoiseRadius(NoiseKind.DETERMINISTIC, 0.0, rows=height)
         if not noisy:
@@ -323,9 +323,10 @@ def stated_within(
     return reach / (sqrt(anchor.weight) * shared.factor(anchor.id)) * ROUND_UP
 
 
-def declares_noise(problem: Problem, block: str) -> bool:
-    entry = problem.block_by_id[block]
-    return entry.sigma is not None or entry.covariance is not None
+def noisy_of(problem: Problem, operator: Operator) -> list[str]:
+    """Blocks of a design that declare noise, in their order."""
+    noisy = problem.noisy
+    return [name for name in operator.block_ids if name in noisy] if noisy else []
 
 
 def _shape(asked: NoiseKind | str | None, *, shared: bool) -> NoiseKind:

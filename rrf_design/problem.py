@@ -144,6 +144,11 @@ class Problem(Shown, Entry):
         return frozenset(entry.id for entry in (*self.blocks, *self.nodes) if entry.estimated_from is not None)
 
     @cached_property
+    def noisy(self) -> frozenset[str]:
+        """Ids of the blocks that declare noise of their own."""
+        return frozenset(block.id for block in self.blocks if block.sigma is not None or block.covariance is not None)
+
+    @cached_property
     def scattering(self) -> frozenset[str]:
         """Ids of the nodes whose answers scatter."""
         return frozenset(node.id for node in self.nodes if node.sigma is not None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,9 +75,10 @@ class Structure:
     def touches(self) -> sparse.csr_array:
         """(blocks, nodes): 1 where a block names a node, whatever its coefficient there."""
         place = self.operator.node_index
-        named = [[place[name] for name in block.nodes] for block in self._example.blocks]
-        ends = np.cumsum([0, *(len(nodes) for nodes in named)])
-        columns = np.array([i for nodes in named for i in nodes], dtype=np.int64)
+        named = [block.nodes for block in self._example.blocks]
+        lengths = np.fromiter(map(len, named), np.int64, len(named))
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        columns = np.fromiter(map(place.__getitem__, chain.from_iterable(named)), np.int64, int(ends[-1]))
         shape = (len(named), len(place))
         return sparse.csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=shape)
 

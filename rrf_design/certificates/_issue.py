@@ -73,7 +73,7 @@ from rrf_design.documents import read, write_bytes, write_text
 from rrf_design.errors import InputError, Refused
 from rrf_design.files import digest
 from rrf_design.goal import Goal, Standing, reaches
-from rrf_design.noise import Noise, declares_noise, largest_norm, node_weights
+from rrf_design.noise import Noise, largest_norm, node_weights, noisy_of
 from rrf_design.premise import protected
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ def _unwhitened(
     """The margin in the units of the problem file, to be compared with the covariance-aware one:
     told, not certified. None where nothing is whitened by declared noise.
     """
-    if not any(declares_noise(problem, name) for name in problem.operator(select).block_ids):
+    if not noisy_of(problem, problem.operator(select)):
         return None
     bare = without_noise(problem).operator(select)
     if bare.premise.plain:
@@ -533,7 +533,9 @@ def _record_of(operator: Operator) -> OperatorRecord:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    named = [[operator.node_index[node] for node in operator.uncertain.get(block, ())] for block in operator.block_ids]
+    place, uncertain = operator.node_index, operator.uncertain
+    named = [[place[node] for node in uncertain[block]] if block in uncertain else () for block in operator.block_ids]
+    lengths = np.fromiter(map(len, named), np.int64, len(named))
     return OperatorRecord(
         node_ids=operator.node_ids,
         node_sizes=np.diff(operator.node_offsets).astype(np.int64),
@@ -541,7 +543,7 @@ def _record_of(operator: Operator) -> OperatorRecord:
         block_kinds=operator.block_kinds,
         block_sizes=np.diff(operator.block_offsets).astype(np.int64),
         radii=np.array(operator.radii, dtype=np.float64),
-        touch_starts=np.cumsum([0, *(len(nodes) for nodes in named)]).astype(np.int64),
+        touch_starts=np.concatenate([[0], np.cumsum(lengths)]),
         touch_nodes=np.array([i for nodes in named for i in nodes], dtype=np.int64),
         indptr=matrix.indptr.astype(np.int64),
         indices=matrix.indices.astype(np.int64),

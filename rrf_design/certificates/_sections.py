@@ -44,7 +44,7 @@ from rrf_design.checker.proofs import DENSE_ENTRIES
 from rrf_design.checker.record import OperatorRecord
 from rrf_design.checker.wording import NORM, WEIGHTS, ZERO
 from rrf_design.errors import InputError, Refused
-from rrf_design.noise import Radius, declares_noise
+from rrf_design.noise import Radius
 from rrf_design.premise import PLAIN, Premise
 from rrf_design.rows import JointCovariance, estimate_confidence
 
@@ -249,9 +249,8 @@ def audit_section(
 
 
 def metrics_section(problem: Problem, operator: Any) -> dict[str, Any]:
-    whitened = [
-        n for n in operator.block_ids if declares_noise(problem, n) or problem.block_by_id[n].metric is not None
-    ]
+    own = problem.noisy.union(block.id for block in problem.blocks if block.metric is not None)
+    whitened = [name for name in operator.block_ids if name in own]
     return {
         "norm": NORM,
         "weights": WEIGHTS,

@@ -106,8 +106,8 @@ class OperatorRecord:
             if present:
                 raise Refused(f"operator: {fault}")
         row_of = np.repeat(np.arange(rows), np.diff(self.indptr))
-        places = row_of * max(columns, 1) + self.indices
-        if len(np.unique(places)) != len(places):
+        places = np.sort(row_of * max(columns, 1) + self.indices)
+        if (places[1:] == places[:-1]).any():
             raise Refused("operator: a place in the matrix is given twice")
         for name in (*_INTEGERS, "radii", "data"):
             getattr(self, name).setflags(write=False)

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import rrf_design as rrf
 from rrf_design import InputError, Problem
 from rrf_design.documents import write_bytes, write_text
-from rrf_design.files import from_document, suggestion, to_document
+from rrf_design.field import dumped
+from rrf_design.files import SECTIONS, from_document, suggestion, to_document
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 REALS = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e30, max_value=1e30) | st.sampled_from(
@@ -123,6 +124,15 @@ def test_round_trip_without_loss(document: dict[str, Any]) -> None:
         assert repr(again) == re.sub(r"-0\.0(?![0-9e])", "0.0", repr(problem))  # repr tells 1 from 1.0
         assert rrf.digest(again) == rrf.digest(problem)
     assert tomllib.loads(rrf.dumps(problem, "toml")) == json.loads(rrf.dumps(problem, "json"))  # one schema
+
+
+@MANY
+@given(documents())
+def test_entries_are_read_off_as_pydantic_writes_them(document: dict[str, Any]) -> None:
+    problem = from_document(document)
+    found, expected = to_document(problem), dumped(problem)
+    for key in SECTIONS:
+        assert repr(found.get(key)) == repr(expected.get(key))  # repr tells 1 from 1.0, and the order
 
 
 def shuffled(value: Any, order: int) -> Any:
