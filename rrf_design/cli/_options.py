@@ -88,17 +88,23 @@ Outputs = Annotated[
         ),
     ),
 ]
-ReviewFile = Annotated[
-    Path | None,
+ReviewPlace = Annotated[
+    str | None,
     typer.Option(
         "--review",
+        metavar="<file|store>",
         help=(
-            "Write what people should look at, first things first (.csv, .jsonl; .json for Label Studio; .sqlite for"
-            " the studio, whose labels are read first)."
+            "Ask people here: what is filled in is read, then what is open is written, first things first (.csv,"
+            " .jsonl; .json for Label Studio; .sqlite or postgresql://... for the studio)."
         ),
     ),
 ]
-ReviewsBack = Annotated[Path | None, typer.Option("--reviews", help="A review list that was filled in.")]
+ReviewWritten = Annotated[
+    str | None, typer.Option("--review-file", hidden=True, help="As --review, but what is there is not read.")
+]
+ReviewsBack = Annotated[
+    Path | None, typer.Option("--reviews", hidden=True, help="A review list that was filled in; as --review reads it.")
+]
 RequireShare = Annotated[
     float | None,
     typer.Option("--require-share", help="Exit with 0 only if this share of the rows is checked or consistent."),

@@ -88,7 +88,7 @@ def tell_next(
     result: Acquisition,
     *,
     store: str | None,
-    review_file: Path | None = None,
+    review: str | None = None,
     table_of: str = "",
     tell: Callable[[str], None] = say,
 ) -> None:
@@ -101,11 +101,13 @@ def tell_next(
         tell(f"Go on with: {again}")
     if not result.open_reviews:
         return
+    from rrf_design.studio.labels import how_to_answer, shown
+
     many = f"{result.open_reviews} question{'s wait' if result.open_reviews > 1 else ' waits'} for people: "
-    if review_file is None:
-        tell(f"{many}write them with --review-file, then go on with: {again} --reviews FILE")
+    if review is None:
+        tell(f"{many}write them with --review, then go on with: {again} --review FILE")
     else:
-        tell(f"{many}they are in {review_file}; when it is filled in, go on with: {again} --reviews {review_file}")
+        tell(f"{many}{how_to_answer(review)}, then go on with: {again} --review {shown(review)}")
 
 
 def _where(store: str | None) -> str:
@@ -139,7 +141,7 @@ def deliver(
     *,
     store: str | None,
     printer: Printer,
-    called: Path | None = None,
+    called: str | None = None,
 ) -> Delivery:
     """Hand over what a run over a table came to; `.json` is the run's own document, `.html` its
     page.

@@ -86,11 +86,9 @@ def acquire_verb(
     ] = None,
     reviews: Annotated[
         list[Path] | None,
-        typer.Option("--reviews", help="A review file that was filled in; with --policy several, the pilot's too."),
+        typer.Option("--reviews", help="With --policy: other review files that were filled in, such as the pilot's."),
     ] = None,
-    review_file: Annotated[
-        Path | None, typer.Option("--review-file", help="Where to write open reviews (.csv or .jsonl).")
-    ] = None,
+    review_file: options.ReviewWritten = None,
     doubt: Annotated[
         str, typer.Option("--doubt", help="After a crash, a paid call without outcome: again or skip.")
     ] = "again",
@@ -99,7 +97,7 @@ def acquire_verb(
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write the run's page here (.html).")] = None,
     outputs: options.Outputs = None,
-    review: options.ReviewFile = None,
+    review: options.ReviewPlace = None,
     require_share: options.RequireShare = None,
     junit: options.JunitVerdicts = None,
     policy: Annotated[
@@ -127,18 +125,22 @@ def acquire_verb(
 
     if policy is not None:
         _refuse_beside_policy(context, files or [])
-        file = (files or [options.default_file()])[0]
-        run = _under_policy(file, policy, live, items, responses, outputs or [], review_file, reviews or (), printer)
+        file, asked = (files or [options.default_file()])[0], review or review_file
+        with _labels(asked) as place:
+            own = [place] if review is not None and place is not None and place.is_file() else []
+            said = [*(reviews or ()), *own]
+            run = _under_policy(file, policy, live, items, responses, outputs or [], place, said, asked, printer)
         return 0 if run.complete and not run.totals.over_budget else 1
-    named = files or _own_file(resume or join, items.data, responses, review, require_share, *_not_json(outputs))
+    told_of = review if options.DEFAULT_FILE.is_file() else None  # of a problem's run the journal is enough
+    named = files or _own_file(resume or join, items.data, responses, told_of, require_share, *_not_json(outputs))
     dataset = _dataset(named, items, outputs or [], responses)
     if dataset is None:
-        items.refuse(review=review, require_share=require_share)
+        items.refuse(require_share=require_share)
     document = options.one_document(outputs) if dataset is None else None
     problem, known = (dataset, responses) if dataset is not None else _problems(named, responses)
     with _labels(review) as place:
         told = options.one_of(reviews, "--reviews")
-        if told is None and resume is not None and place != review and place is not None and place.is_file():
+        if told is None and resume is not None and place is not None and place.is_file() and place.stat().st_size:
             told = place
         with live.asking(printer) as asking:
             result = acquire(
@@ -159,7 +161,7 @@ def acquire_verb(
                 batch_api=batch_api,
                 responses=known,
                 reviews=told,
-                review_file=review_file,
+                review_file=review_file or (place if dataset is None else None),
                 **asking,
             )
         if (result.header.get("settings") or {}).get("mode") == "expected":
@@ -173,11 +175,11 @@ def acquire_verb(
             delivery = deliver(dataset, result, outputs or [], place, called=review, store=live.store, printer=printer)
             well = result.finished and share_holds(delivery, require_share)
     printer.result(result.to_json, lambda: describe(result) if delivery is None else _describe(result, delivery))
-    tell_next(result, store=live.store, review_file=review_file, table_of=words, tell=printer.remark)
+    tell_next(result, store=live.store, review=review or review_file, table_of=words, tell=printer.remark)
     return exit_code(result, well=well)
 
 
-def _labels(review: Path | None) -> AbstractContextManager[Path | None]:
+def _labels(review: str | None) -> AbstractContextManager[Path | None]:
     """The review file to read and write, if there is one; the studio's labels are read as one."""
     if review is None:
         return nullcontext()
@@ -283,13 +285,12 @@ def _responses(problem: Any, path: Path) -> dict[str, Any]:
     return dict(fields[0].values)
 
 
-TAKEN = frozenset({"files", "policy", "data", "responses", "outputs", "review_file", "reviews"}).union(
+TAKEN = frozenset({"files", "policy", "data", "responses", "outputs", "review", "review_file", "reviews"}).union(
     option.name for group in (Live, Printer) for option in fields(group)
 )
 """What a run under a policy takes of the options of `acquire`."""
 INSTEAD = {
     "report": "write the page with -o PAGE.html",
-    "review": "write what waits for people with --review-file",
     "resume": "repeat the command; it buys nothing twice",
     "join": "repeat the command with the same --store postgresql://...; the runs of its stages are shared",
     "seed": "the policy has the seed of its pilot",
@@ -320,8 +321,9 @@ def _under_policy(
     items: options.Items,
     responses: Path | None,
     outputs: list[Path],
-    review_file: Path | None,
+    review: Path | None,
     reviews: Sequence[Path],
+    called: str | None,
     printer: Printer,
 ) -> PolicyRun:
     """Run a policy on the items outside its pilot, write what is asked for, and tell what came of
@@ -341,8 +343,8 @@ def _under_policy(
                 )
         dataset = options.Items(items.data).dataset(file)
         spare_inputs(outputs, dataset, file, policy, responses, items.data, *reviews)
-        if review_file is not None:
-            check_review_file(review_file)
+        if review is not None:
+            check_review_file(review)
         said = joined_reviews(reviews, only=list(dataset))
         document = read(policy, what="policy")
         try:
@@ -353,9 +355,9 @@ def _under_policy(
         run = run_policy(dataset, recorded or asked, document, reviews=said)
     for path in outputs:
         _write_policy_run(path, run, dataset)
-    if review_file is not None:
-        write_reviews(review_file, run.reviews)
-    printer.result(run.to_json, lambda: _describe_policy_run(run, review_file, quiet=printer.quiet))
+    if review is not None:
+        write_reviews(review, run.reviews)
+    printer.result(run.to_json, lambda: _describe_policy_run(run, called, quiet=printer.quiet))
     return run
 
 
@@ -372,13 +374,15 @@ def _write_policy_run(path: Path, run: PolicyRun, dataset: Dataset) -> None:
         deliver(path, run.delivery.cells(), dataset.columns)
 
 
-def _describe_policy_run(run: PolicyRun, review_file: Path | None, *, quiet: bool) -> None:
+def _describe_policy_run(run: PolicyRun, review: str | None, *, quiet: bool) -> None:
     """The sentence, what is still to be done, and what the sentence does not count."""
+    from rrf_design.studio.labels import how_to_answer
+
     say(run.sentence)
     if run.reviews:
-        how = f"in {review_file}" if review_file is not None else "written with --review-file"
+        how = how_to_answer(review) if review is not None else "write them with --review FILE"
         wait = "1 item waits" if len(run.reviews) == 1 else f"{len(run.reviews):,} items wait"
-        say(f"{wait} for a person: {how}, read back with --reviews once the column value is filled in")
+        say(f"{wait} for a person: {how}, then repeat the command")
     if run.unlabelled:
         rows = "1 row of the pilot waits" if run.unlabelled == 1 else f"{run.unlabelled:,} rows of the pilot wait"
         say(f"{rows} for the truth it had: give its review file with --reviews too")

@@ -10,7 +10,7 @@ import typer
 from rrf_design.cli import _options as options
 from rrf_design.cli._live_models import Store
 from rrf_design.cli.output import Printer, note, say
-from rrf_design.cli.pilot import ReviewFile, told_by_people
+from rrf_design.cli.pilot import told_by_people
 from rrf_design.documents import read, write
 from rrf_design.errors import InputError
 
@@ -50,7 +50,8 @@ def audit_verb(
         float | None, typer.Option("--risk", help="Exit with 1 unless at most this share is wrong.")
     ] = None,
     confidence: Annotated[float | None, typer.Option("--confidence", help="Default: [promise], else 0.95.")] = None,
-    review_file: ReviewFile = None,
+    review: options.ReviewPlace = None,
+    review_file: options.ReviewWritten = None,
     resume: Annotated[bool, typer.Option("--resume", help="Read back what people wrote into the review file.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the certificate here (.json).")] = None,
     seed: options.Seed = 0,
@@ -70,9 +71,10 @@ def audit_verb(
     from rrf_design.studio.labels import review_file as review_labels
 
     known = None if recipe is None else load_recipe(recipe)
-    if resume and review_file is None and output is None:
-        raise InputError("--resume reads what people wrote; name the file with --review-file")
-    with review_labels(review_file, "audit", blind=True) as place:
+    review = review or review_file
+    if resume and review is None and output is None:
+        raise InputError("--resume reads what people wrote; name the file with --review")
+    with review_labels(review, "audit", blind=True) as place:
         said = told_by_people(place, resume=resume)
         found = audit(
             run,
@@ -93,7 +95,7 @@ def audit_verb(
             write(output, found.document)
         if place is not None and found.waiting:
             write_reviews(place, found.questions)
-    printer.result(found.to_json, lambda: _describe(found, review_file, quiet=printer.quiet))
+    printer.result(found.to_json, lambda: _describe(found, review, quiet=printer.quiet))
     return 0 if not found.waiting and found.document["holds"] is not False else 1
 
 
@@ -123,7 +125,7 @@ def _asked(run: str, recipe: Path | None, data: Path | None, *, quiet: bool) -> 
     return found
 
 
-def _describe(found: Audit, review_file: Path | None, *, quiet: bool) -> None:
+def _describe(found: Audit, review: str | None, *, quiet: bool) -> None:
     from rrf_design.checker.promise_words import audited_risk
 
     document, wrong = found.document, found.document["wrong_items"]
@@ -131,13 +133,13 @@ def _describe(found: Audit, review_file: Path | None, *, quiet: bool) -> None:
     if not quiet and wrong:
         say(f"Wrong: {', '.join(wrong[:12])}{' …' if len(wrong) > 12 else ''}")
     if found.waiting:
-        say(_waiting(found, review_file))
+        say(_waiting(found, review))
     if document["risk"] is not None:
         seen = {key: document[key] for key in ("holds", "population", "wrong")}
         say(audited_risk(document["risk"], **seen, waiting=bool(found.waiting)))
 
 
-def _waiting(found: Audit, review_file: Path | None) -> str:
+def _waiting(found: Audit, review: str | None) -> str:
     """What people have to do; labels behind a gap do not count before it is filled, or those could
     be left out that displease.
     """
@@ -146,4 +148,4 @@ def _waiting(found: Audit, review_file: Path | None) -> str:
     waiting, behind = len(found.waiting), found.behind
     items = "1 drawn item waits for its" if waiting == 1 else f"{waiting:,} drawn items wait for their"
     later = f" (labels count in the order of the draw: {behind:,} behind it are not counted yet)" if behind else ""
-    return f"{items} truth{later}: {how_to_answer(review_file)}, then repeat with --resume"
+    return f"{items} truth{later}: {how_to_answer(review)}, then repeat with --resume"

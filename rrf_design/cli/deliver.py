@@ -44,16 +44,7 @@ def deliver_verb(
     confidence: Annotated[
         str | None, typer.Option("--confidence", help="How sure that has to be; default: [promise], else 95%.")
     ] = None,
-    review: Annotated[
-        Path | None,
-        typer.Option(
-            "--review",
-            help=(
-                "Ask people in this file (.csv, .jsonl) or store (.sqlite, answered in the studio): what is filled in"
-                " is read, then what is open."
-            ),
-        ),
-    ] = None,
+    review: options.ReviewPlace = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="With a store: take labels as people give them in the studio, and ask on.")
     ] = False,
@@ -133,10 +124,12 @@ def _forecast(
     return 0 if any(one.get("pays", True) for one in found["risks"]) else 1
 
 
-def _tell_unused(result: TestedDelivery, review: Path | None, printer: Printer) -> None:
-    if result.unused:
+def _tell_unused(result: TestedDelivery, review: str | None, printer: Printer) -> None:
+    from rrf_design.studio.labels import shown
+
+    if result.unused and review is not None:
         many, first = len(result.unused), result.unused[0]
-        printer.note(f"{review}: {many} values are of rows that nobody was asked about, {first!r} among them")
+        printer.note(f"{shown(review)}: {many} values are of rows that nobody was asked about, {first!r} among them")
 
 
 def _sources(live: Live, printer: Printer, responses: Path | None) -> Any:
@@ -154,12 +147,12 @@ def _folder(store: str | None) -> Path:
     return Path(".") if "://" in path or path == ":memory:" else Path(path).absolute().parent
 
 
-def _wait(store: Path | None, printer: Printer, session: DeliverySession) -> None:
+def _wait(store: str | None, printer: Printer, session: DeliverySession) -> None:
     """Ask in the studio, row after row, until it is proven or somebody stops."""
-    from rrf_design.studio.labels import ask_on
+    from rrf_design.studio.labels import ask_on, shown
 
     assert store is not None
-    printer.note(f"people answer with rrf-design studio {store}; Ctrl-C stops waiting, --resume goes on")
+    printer.note(f"people answer with rrf-design studio {shown(store)}; Ctrl-C stops waiting, --resume goes on")
     ask_on(store, session)
 
 
@@ -214,8 +207,8 @@ def _write(result: TestedDelivery, outputs: list[Path]) -> None:
             write_output(path, result.delivery)
 
 
-def _describe(result: TestedDelivery, review: Path | None, *, quiet: bool) -> None:
-    from rrf_design.studio.labels import is_store
+def _describe(result: TestedDelivery, review: str | None, *, quiet: bool) -> None:
+    from rrf_design.studio.labels import how_to_answer, shown
 
     say(result.sentence)
     if quiet:
@@ -226,10 +219,7 @@ def _describe(result: TestedDelivery, review: Path | None, *, quiet: bool) -> No
     say(result.progress)
     if result.next and review is not None:
         many = f"{len(result.next):,} rows wait" if len(result.next) != 1 else "1 row waits"
-        how = "fill in the column value (? where nobody can tell)"
-        if is_store(review):
-            how = f"answer with rrf-design studio {review}"
-        say(f"{many} in {review}: {how}, then repeat with --resume.")
+        say(f"{many} in {shown(review)}: {how_to_answer(review)}, then repeat with --resume.")
     elif result.next:
         say("Ask people with --review FILE, or at the terminal; --resume goes on with the labels that are there.")
     elif result.stage == "spent":

@@ -266,12 +266,13 @@ def weakest(given: Problem | Dataset, found: Any) -> tuple[Problem, Any]:
 
 
 def hand_over(
-    delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, printer: Printer, called: Path | None = None
+    delivery: Delivery, outputs: Sequence[Path], *, review: Path | None, printer: Printer, called: str | None = None
 ) -> None:
     """Write everything that was asked for; endings are looked at before anything is written.
 
     `called`: what `review` stands for, where that is a store of labels.
     """
+    from rrf_design.studio.labels import shown
     from rrf_design.tables import write_output, write_reviews
     from rrf_design.tables.delivered import check_outputs, spare_inputs
 
@@ -283,7 +284,7 @@ def hand_over(
     if review is not None:
         count = write_reviews(review, delivery)
         many = f"{count} question{'s' * (count != 1)} for people, first things first"
-        printer.note(f"{many}, written to {called or review}")
+        printer.note(f"{many}, written to {shown(called) if called else review}")
 
 
 def describe_delivery(delivery: Delivery) -> None:

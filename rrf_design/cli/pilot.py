@@ -18,9 +18,6 @@ from rrf_design.errors import InputError
 if TYPE_CHECKING:
     from rrf_design.questions import Dataset
 
-ReviewFile = Annotated[
-    Path | None, typer.Option("--review-file", help="Truth by people: written for them, read back with --resume.")
-]
 SHOWN = 8
 """Proven policies on the screen; all of them are in the document and on its page."""
 
@@ -95,7 +92,8 @@ def pilot_verb(
             help="For --forecast: a guess how many answers on which all agree are wrong; default 0.01.",
         ),
     ] = None,
-    review_file: ReviewFile = None,
+    review: options.ReviewPlace = None,
+    review_file: options.ReviewWritten = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with what people wrote into the review file.")
     ] = False,
@@ -117,11 +115,12 @@ def pilot_verb(
     0.05 -o policy.json
     """
     from rrf_design.promises import CHECK_EVERYTHING, pilot, pilot_settings, write_reviews
-    from rrf_design.studio.labels import how_to_answer
+    from rrf_design.studio.labels import how_to_answer, shown
     from rrf_design.studio.labels import review_file as review_labels
 
-    _refuse(forecast=forecast, guesses=(accuracy, agreed_wrong), output=output, review_file=review_file, resume=resume)
-    with review_labels(review_file, "pilot", blind=True) as place:
+    review = review or review_file
+    _refuse(forecast=forecast, guesses=(accuracy, agreed_wrong), output=output, review=review, resume=resume)
+    with review_labels(review, "pilot", blind=True) as place:
         said = told_by_people(place, resume=resume)
         settings: dict[str, Any] = {
             "labels": labels,
@@ -154,9 +153,9 @@ def pilot_verb(
             write_reviews(place, found.questions)
             wait = (
                 f"{len(found.waiting):,} of {found.drawn:,} drawn items wait for their truth:"
-                f" {how_to_answer(review_file)}, then repeat with --resume"
+                f" {how_to_answer(review)}, then repeat with --resume"
             )
-            printer.result(lambda: {**found.to_json(), "review_file": str(review_file)}, lambda: say(wait))
+            printer.result(lambda: {**found.to_json(), "review_file": shown(review or "")}, lambda: say(wait))
             return 1
     if output is not None:
         write(output, found.document)
@@ -166,26 +165,26 @@ def pilot_verb(
     return 1 if found.policy == CHECK_EVERYTHING else 0
 
 
-def told_by_people(review_file: Path | None, *, resume: bool) -> dict[str, Any] | None:
+def told_by_people(review: Path | None, *, resume: bool) -> dict[str, Any] | None:
     """What people wrote into the review file of a pilot or an audit; None without one."""
     from rrf_design.promises import check_review_file, read_reviews
 
-    if review_file is None:
+    if review is None:
         return None
-    check_review_file(review_file)
-    return read_reviews(review_file) if resume else {}
+    check_review_file(review)
+    return read_reviews(review) if resume or review.is_file() else {}
 
 
 def _refuse(
-    *, forecast: bool, guesses: tuple[float | None, ...], output: Path | None, review_file: Path | None, resume: bool
+    *, forecast: bool, guesses: tuple[float | None, ...], output: Path | None, review: str | None, resume: bool
 ) -> None:
     """InputError for options that do nothing beside the others."""
     if not forecast and any(guess is not None for guess in guesses):
         raise InputError("--accuracy and --agreed-wrong are guesses for a forecast; a pilot measures: add --forecast")
-    if forecast and (output is not None or review_file is not None or resume):
-        raise InputError("--forecast buys, labels and writes nothing: leave out -o, --review-file and --resume")
-    if resume and review_file is None:
-        raise InputError("--resume reads what people wrote; name the file with --review-file")
+    if forecast and (output is not None or review is not None or resume):
+        raise InputError("--forecast buys, labels and writes nothing: leave out -o, --review and --resume")
+    if resume and review is None:
+        raise InputError("--resume reads what people wrote; name the file with --review")
 
 
 def _forecast(

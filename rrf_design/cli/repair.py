@@ -45,7 +45,7 @@ def repair_verb(
     *,
     items: options.Items,
     outputs: options.Outputs = None,
-    review: options.ReviewFile = None,
+    review: options.ReviewPlace = None,
     reviews: options.ReviewsBack = None,
     resume: Annotated[
         Path | None,
@@ -99,8 +99,8 @@ def repair_verb(
             review_file(review, "repair", blind=False) as place,
             printer.progress("repair") as progress,
         ):
-            said = place if reviews is None and place != review and place is not None and place.is_file() else reviews
-            settings |= {"reviews": said, "resume": resume}
+            said = place if place is not None and place.is_file() and place.stat().st_size else None
+            settings |= {"reviews": reviews or said, "resume": resume}
             delivery = repair(dataset, responses, **settings, **effort.means(progress, cluster=cluster))
             hand_over(delivery, outputs or [], review=place, called=review, printer=printer)
         printer.result(delivery.to_json, lambda: describe_delivery(delivery))

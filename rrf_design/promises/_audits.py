@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     from rrf_design.questions.recipe import Recipe
 
 LABELS, CONFIDENCE = 60, 0.95
-NO_TRUTH = (
-    "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review-file"
-)
+NO_TRUTH = "whose word is the truth? name a gold column (--gold, or [data] of --recipe), or ask people with --review"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,7 +169,7 @@ def audit(
             raise InputError(f"no exact check of the recipe knows the value of {waiting[0]!r}: {NO_TRUTH}")
         raise InputError(
             f"{len(waiting)} drawn items have no truth in column {rule.column!r}, {waiting[0]!r} among them; ask people"
-            " with --review-file"
+            " with --review"
         )
     source = rule.words(len(said)) or ("" if len(waiting) == len(state.places) else EXACT_CHECKS)
     document = audit_document(state, confidence=sure, risk=wanted, truth=source)

@@ -302,7 +302,7 @@ def _missing(plan: PilotPlan, said: Mapping[str, Any] | None) -> tuple[dict[str,
         where = "name a gold column in [data]" if column is None else f"fill in the gold column {column!r}"
         raise InputError(
             f"{len(missing):,} of {len(plan.drawn):,} drawn items have no truth, {missing[0]!r} among them; {where}, or"
-            " ask people with --review-file"
+            " ask people with --review"
         )
     return known, missing
 

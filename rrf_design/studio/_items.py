@@ -99,7 +99,7 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     return Item(name, place, own, ours, answers, drawing)
 
 
-def asked(library: Library, store: Path, question: Question) -> dict[str, Any]:
+def asked(library: Library, store: Path | None, question: Question) -> dict[str, Any]:
     """What a person is shown of a question.
 
     Of a blind one that is what was handed in, as the verb wrote it down, and nothing else is looked
@@ -129,9 +129,11 @@ def asked(library: Library, store: Path, question: Question) -> dict[str, Any]:
     return found | {"answers": answers[:MOST_ANSWERS], "told": told, "own": own, "prompt": cell_text(row.get("prompt"))}
 
 
-def _row_beside(library: Library, store: Path, name: str) -> Item | None:
-    """The row of a table beside the store that has this id, the newest table first."""
-    for entry in library.tables(store.parent):
+def _row_beside(library: Library, store: Path | None, name: str) -> Item | None:
+    """The row of a table beside the store that has this id, the newest table first; of any table
+    where the store lies on a server.
+    """
+    for entry in library.tables(None if store is None else store.parent):
         assert entry.path is not None
         try:
             found = open_item(library, entry.path, library.index(entry.path), name)

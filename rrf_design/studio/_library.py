@@ -95,7 +95,7 @@ class Library:
                 found.setdefault(entry.key, entry)
         for place in self.places:
             if "://" in place:
-                for entry in self._runs(without_password(place), place, None):
+                for entry in self._server(without_password(place), place):
                     found.setdefault(entry.key, entry)
         with self._lock:
             self._found, self._looked = found, time.monotonic()
@@ -198,9 +198,10 @@ class Library:
         index = self._index(path)
         return _table_entry(key, path, index.verdicts, index.cost, title=path.name, rows=index.count)
 
-    def tables(self, folder: Path) -> list[LibraryEntry]:
-        """The delivered tables in a folder, those with the rows' own columns first."""
-        here = [e for e in self._found.values() if e.kind == "table" and e.path is not None and e.path.parent == folder]
+    def tables(self, folder: Path | None) -> list[LibraryEntry]:
+        """The delivered tables in a folder, or in all: those with the rows' own columns first."""
+        found = [entry for entry in self._found.values() if entry.kind == "table" and entry.path is not None]
+        here = [e for e in found if folder is None or (e.path is not None and e.path.parent == folder)]
         return sorted(here, key=lambda entry: (entry.format != "", -(entry.at or _LONG_AGO).timestamp()))
 
     def index(self, path: Path) -> TableIndex:
@@ -230,30 +231,33 @@ class Library:
         with self._lock:
             found = {key: entry for key, entry in self._found.items() if entry.kind == "labels"}
         return {
-            key: self._labels(entry.path)
+            key: self._labels(entry.path or entry.store)
             for key, entry in found.items()
-            if entry.path is not None and entry.path.exists()
+            if entry.path is None or entry.path.exists()
         }
 
-    def _labels(self, path: Path) -> LabelStore:
-        return self._once(("labels", path, None, path.stat().st_ino), lambda: LabelStore(path))
+    def _labels(self, place: Path | str) -> LabelStore:
+        which = place.stat().st_ino if isinstance(place, Path) else None
+        return self._once(("labels", place, None, which), lambda: LabelStore(place))
 
     def _store(self, key: str, path: Path) -> Iterator[LibraryEntry]:
         if is_label_store(path):
-            counts = self._labels(path).counts()
-            waits = "1 row waits" if counts.open == 1 else f"{counts.open:,} rows wait"
-            said = "1 label" if counts.labels == 1 else f"{counts.labels:,} labels"
-            yield LibraryEntry(
-                key,
-                "labels",
-                path,
-                f"Review: {path.name}",
-                f"{said} so far; {waits} for a person{', blindly' if counts.blind else ''}.",
-                at=datetime.fromtimestamp(path.stat().st_mtime, tz=UTC),
-                next="Review" if counts.open else f"repeat the verb with --review {path.name} (and --resume)",
-            )
+            at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+            yield replace(_review_entry(key, self._labels(path)), path=path, at=at)
         elif has_table(path, "rrf_runs"):
             yield from self._runs(key, str(path), path)
+
+    def _server(self, key: str, address: str) -> Iterator[LibraryEntry]:
+        """A database may have runs, labels, or both."""
+        try:
+            asks = is_label_store(address)
+            if asks:
+                yield replace(_review_entry(key, self._labels(address)), store=address)
+            runs = list(self._runs(key, address, None))
+        except RRFError as error:
+            yield LibraryEntry(key, "run", None, key, store=address, trouble=str(error))
+            return
+        yield from (run for run in runs if not (asks and run.trouble))
 
     def _runs(self, key: str, store: str, path: Path | None) -> Iterator[LibraryEntry]:
         try:
@@ -410,6 +414,20 @@ def _table_entry(
         following = f"look at the {open_still:,} open rows: --review labels.sqlite asks people for them here"
     return LibraryEntry(
         key, "table", path, title, table_sentence(counts), counts, cost, next=following, format=kind, **more
+    )
+
+
+def _review_entry(key: str, store: LabelStore) -> LibraryEntry:
+    counts, name = store.counts(), store.shown if store.path is None else store.path.name
+    waits = "1 row waits" if counts.open == 1 else f"{counts.open:,} rows wait"
+    said = "1 label" if counts.labels == 1 else f"{counts.labels:,} labels"
+    return LibraryEntry(
+        key,
+        "labels",
+        None,
+        f"Review: {name}",
+        f"{said} so far; {waits} for a person{', blindly' if counts.blind else ''}.",
+        next="Review" if counts.open else f"repeat the verb with --review {name} (and --resume)",
     )
 
 

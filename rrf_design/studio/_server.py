@@ -26,6 +26,7 @@ from rrf_design.studio._index import ListView
 from rrf_design.studio._items import asked, open_item
 from rrf_design.studio._library import Library, LibraryEntry
 from rrf_design.studio._live import Watching, events
+from rrf_design.texts import json_text
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -168,30 +169,26 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
         from starlette.applications import Starlette
         from starlette.concurrency import run_in_threadpool
         from starlette.middleware import Middleware
-        from starlette.responses import (
-            FileResponse,
-            HTMLResponse,
-            JSONResponse,
-            PlainTextResponse,
-            Response,
-            StreamingResponse,
-        )
+        from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
         from starlette.routing import Route
     except ImportError:
         raise MissingDependency("studio needs Starlette and uvicorn: pip install 'rrf-design[studio]'") from None
 
     watching = Watching(library)
 
+    def as_json(document: Any, status_code: int = 200) -> Response:
+        return Response(json_text(document), status_code, media_type="application/json")
+
     def show(make: Callable[[Request], tuple[str, Any]], *, here: str = "?", scripts: tuple[str, ...] = ()) -> Any:
         """The answer of a view, and of what goes wrong in it: one line, and no traceback."""
 
         def answer(request: Request) -> Response:
-            status = 200
+            status, waiting = 200, 0
             try:
                 title, main = make(request)
+                waiting = sum(store.counts().open for store in library.label_stores().values())
             except RRFError as error:
                 status, title, main = 404, "Not shown", pages.problem("Not shown", str(error))
-            waiting = sum(store.counts().open for store in library.label_stores().values())
             return HTMLResponse(
                 pages.frame(title, main, here=here, waiting=waiting, scripts=scripts), status_code=status
             )
@@ -234,15 +231,15 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
 
     def progress(request: Request) -> Response:
         try:
-            return JSONResponse(watching.of(run_of(request)).progress())
+            return as_json(watching.of(run_of(request)).progress())
         except RRFError as error:
-            return JSONResponse({"error": str(error)}, status_code=404)
+            return as_json({"error": str(error)}, status_code=404)
 
     def follow(request: Request) -> Response:
         try:
             watched = watching.of(run_of(request))
         except RRFError as error:
-            return JSONResponse({"error": str(error)}, status_code=404)
+            return as_json({"error": str(error)}, status_code=404)
         told = events(watched, request.is_disconnected, in_thread=run_in_threadpool)
         return StreamingResponse(told, media_type="text/event-stream")
 
@@ -307,10 +304,10 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
                 raise InputError("not what the page sends")
             answer = await run_in_threadpool(_acted, library, request.path_params["what"], said)
         except RetryLater as error:
-            return JSONResponse({"error": str(error), "again": True}, status_code=503)
+            return as_json({"error": str(error), "again": True}, status_code=503)
         except (RRFError, ValueError, RecursionError) as error:
-            return JSONResponse({"error": str(error)}, status_code=400)
-        return JSONResponse(answer)
+            return as_json({"error": str(error)}, status_code=400)
+        return as_json(answer)
 
     def static(request: Request) -> Response:
         name = request.path_params["name"]

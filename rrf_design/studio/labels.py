@@ -1,4 +1,5 @@
-"""Questions for people and what they said, in a SQLite file of its own.
+"""Questions for people and what they said, in a SQLite file or tables of a PostgreSQL database of
+their own.
 
 A verb that takes `--review FILE` takes such a store in its place (`review_file`): it reads labels
 and writes questions as rows of today's review file, and the store keeps them for the studio. A run
@@ -28,16 +29,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrf_design.acquisition.stores import has_table
-from rrf_design.errors import InputError, RetryLater
+from rrf_design.acquisition.redaction import without_password
+from rrf_design.acquisition.stores import has_table, store_address
+from rrf_design.errors import InputError, MissingDependency, RetryLater
 from rrf_design.questions.tables import RowFaults, open_table
 from rrf_design.responses.parsers import check_review
-from rrf_design.texts import cell_text, json_text, sheet_text, showable
+from rrf_design.texts import cell_text, column, from_column, json_text, sheet_text, showable
 
 if TYPE_CHECKING:
     from rrf_design.promises import DeliverySession
@@ -49,18 +51,22 @@ LONGEST = 100_000
 """Characters of a label."""
 WORDS = ("question", "text", "prompt", "model_answer", "raw", "reason")
 """Columns with the words of others: no formulas in a spreadsheet."""
+_NAMED = "queue text, id text, part text"
 _TABLES = (
-    "create table if not exists rrf_questions (queue text, id text, part text, place integer, blind integer,"
-    " open integer, row text, primary key (queue, id, part))",
-    "create table if not exists rrf_labels (queue text, id text, part text, value text, who text, at real,"
-    " stamp text, taken integer, primary key (queue, id, part))",
-    "create table if not exists rrf_leases (queue text, id text, part text, who text, until real,"
+    f"create table if not exists rrf_questions ({_NAMED}, place integer, blind integer, open integer, row text,"
     " primary key (queue, id, part))",
-    "create table if not exists rrf_second (queue text, id text, part text, value text, who text, at real,"
-    " stamp text, primary key (queue, id, part))",
+    f"create table if not exists rrf_labels ({_NAMED}, value text, who text, at double precision, stamp text,"
+    " taken integer, primary key (queue, id, part))",
+    f"create table if not exists rrf_label_leases ({_NAMED}, who text, until double precision,"
+    " primary key (queue, id, part))",
+    f"create table if not exists rrf_second ({_NAMED}, value text, who text, at double precision, stamp text,"
+    " primary key (queue, id, part))",
     "create table if not exists rrf_twice (many integer)",
-    "create table if not exists rrf_later (queue text, id text, part text, at real, primary key (queue, id, part))",
+    f"create table if not exists rrf_later ({_NAMED}, at double precision, primary key (queue, id, part))",
 )
+_ONE = "where queue = ? and id = ? and part = ?"
+_ALONE = 7205759403792794
+"""PostgreSQL's lock that a change holds, as SQLite's `begin immediate` does: of the whole store."""
 
 
 def is_label_store(path: str | os.PathLike[str]) -> bool:
@@ -69,7 +75,71 @@ def is_label_store(path: str | os.PathLike[str]) -> bool:
     >>> is_label_store("no-such-file.sqlite")
     False
     """
-    return has_table(Path(path), "rrf_questions")
+    if not _is_address(path):
+        return has_table(Path(path), "rrf_questions")
+    server = _Server(str(path))
+    try:
+        return server.execute("select to_regclass('rrf_questions')").fetchone()[0] is not None
+    finally:
+        server.close()
+
+
+def _is_address(place: object) -> bool:
+    return "://" in str(place)
+
+
+class _Server:
+    """A PostgreSQL database as this module uses SQLite: the same statements, one connection, made
+    anew after the server was away.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.shown = without_password(address)
+        self._address = store_address(address).replace("+psycopg", "", 1)
+        if not self._address.startswith("postgresql://"):
+            raise InputError(f"{self.shown}: a store of labels is a SQLite file or a postgresql:// address")
+        self._own: Any = None
+
+    def execute(self, text: str, values: Sequence[Any] = ()) -> Any:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingDependency(f"{self.shown}: PostgreSQL needs psycopg; pip install 'psycopg[binary]'") from None
+        try:
+            if self._own is None:
+                self._own = psycopg.connect(self._address, autocommit=True, connect_timeout=10)
+                self._own.execute("set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '60s'")
+            return self._own.execute(text.replace("?", "%s"), _bound(values))
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            self.close()
+            why = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise RetryLater(f"{self.shown}: the store of labels did not answer ({why}); try again") from None
+        except psycopg.Error as error:
+            raise InputError(f"{self.shown}: {str(error).splitlines()[0]}") from None
+
+    def close(self) -> None:
+        if self._own is not None:
+            self._own.close()
+        self._own = None
+
+    __del__ = close
+
+
+class _File:
+    """A SQLite file, by the same two methods."""
+
+    def __init__(self, path: Path) -> None:
+        self._own = sqlite3.connect(path, isolation_level=None, timeout=10, check_same_thread=False)
+        self._own.execute("pragma synchronous = full")
+        self.close = self._own.close
+
+    def execute(self, text: str, values: Sequence[Any] = ()) -> Any:
+        return self._own.execute(text, _bound(values))
+
+
+def _bound(values: Sequence[Any]) -> list[Any]:
+    """Texts as every database can hold them."""
+    return [column(value) if isinstance(value, str) else value for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,40 +172,50 @@ class LabelStore:
     """A store of questions and labels. Safe for several threads and processes."""
 
     def __init__(
-        self, path: str | os.PathLike[str], *, make: bool = False, clock: Callable[[], float] = time.time
+        self, path: str | os.PathLike[str], *, make: bool = False, clock: Callable[[], float] | None = None
     ) -> None:
-        self.path, self._clock = Path(path), clock
-        if not make and not self.path.exists():
+        self.path = None if _is_address(path) else Path(path)
+        """None where it lies on a server."""
+        self.shown = without_password(str(path))
+        if not make and self.path is not None and not self.path.exists():
             raise InputError(f"{path}: no such store of labels")
         self._lock = threading.RLock()
         try:
-            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=10, check_same_thread=False)
-            self._db.execute("pragma synchronous = full")
+            self._db = _Server(str(path)) if self.path is None else _File(self.path)
             if not make:
                 self._db.execute("select 1 from rrf_questions limit 1")
-            for text in _TABLES:
-                self._db.execute(text)
+            self._clock = clock or (self._servers_time if self.path is None else time.time)
+            with self._changing() if self.path is None else nullcontext():
+                for text in _TABLES:
+                    self._db.execute(text)
         except sqlite3.Error as error:
             raise InputError(f"{path}: is no store of labels, and can't be made one ({error})") from None
+
+    def _servers_time(self) -> float:
+        """One clock for all who share the store."""
+        return float(self._db.execute("select extract(epoch from clock_timestamp())").fetchone()[0])
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
 
     @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
+    def _changing(self) -> Iterator[Any]:
         """One change, whole and on the disk, or none of it."""
         with self._lock:
             try:
-                self._db.execute("begin immediate")
+                self._db.execute("begin immediate" if self.path is not None else "begin")
                 try:
+                    if self.path is None:
+                        self._db.execute(f"select pg_advisory_xact_lock({_ALONE})")
                     yield self._db
                 except BaseException:
-                    self._db.execute("rollback")
+                    with suppress(RetryLater):  # a connection that is gone has taken nothing
+                        self._db.execute("rollback")
                     raise
                 self._db.execute("commit")
             except sqlite3.OperationalError as error:
-                raise RetryLater(f"{self.path}: the label was not saved ({error}); try again") from None
+                raise RetryLater(f"{self.shown}: the label was not saved ({error}); try again") from None
 
     def ask(self, queue: str, rows: Sequence[Mapping[str, Any]], *, blind: bool) -> None:
         """These questions are open now, in this order; others of the queue are closed. Labels
@@ -146,7 +226,8 @@ class LabelStore:
             for place, row in enumerate(rows):
                 key = (queue, *_key(row))
                 db.execute(
-                    "insert or replace into rrf_questions values (?, ?, ?, ?, ?, 1, ?)",
+                    "insert into rrf_questions values (?, ?, ?, ?, ?, 1, ?) on conflict (queue, id, part) do update"
+                    " set place = excluded.place, blind = excluded.blind, open = 1, row = excluded.row",
                     (*key, place, int(blind), json_text({k: v for k, v in row.items() if k != "value"}, default=str)),
                 )
 
@@ -168,9 +249,9 @@ class LabelStore:
     def blind_ids(self) -> frozenset[str]:
         """Rows whose answers nobody may see yet."""
         query = f"select distinct id from rrf_questions q where open = 1 and blind = 1 and {_UNLABELLED}"
-        again = f"select id from ({_SECOND}) where blind = 1"
+        again = f"select id from ({_SECOND}) x where blind = 1"
         with self._lock:
-            return frozenset(name for (name,) in self._db.execute(f"{query} union {again}"))
+            return frozenset(from_column(name) for (name,) in self._db.execute(f"{query} union {again}"))
 
     def twice(self, many: int) -> None:
         """Have so many more of the labelled rows labelled by a second person."""
@@ -195,25 +276,23 @@ class LabelStore:
         with self._changing() as db:
             found = db.execute(
                 "select q.queue, q.id, q.part, q.blind, q.row from rrf_questions q"
-                " left join rrf_leases l using (queue, id, part) left join rrf_later s using (queue, id, part)"
+                " left join rrf_label_leases l using (queue, id, part) left join rrf_later s using (queue, id, part)"
                 f" where open = 1 and {_UNLABELLED} and (l.until is null or l.until < ? or l.who = ?)"
-                " order by l.who is not ?, s.at is not null, s.at, q.queue, q.place limit 1",
+                " order by (l.who = ?) is not true, s.at is not null, s.at, q.queue, q.place limit 1",
                 (now, who, who),
             ).fetchone()
             second = found is None
             if found is None:
                 found = db.execute(
-                    f"select x.queue, x.id, x.part, x.blind, x.row from ({_SECOND}) x left join rrf_leases l"
+                    f"select x.queue, x.id, x.part, x.blind, x.row from ({_SECOND}) x left join rrf_label_leases l"
                     " using (queue, id, part) where x.who <> ? and (l.until is null or l.until < ? or l.who = ?)"
-                    " order by l.who is not ?, x.place limit 1",
+                    " order by (l.who = ?) is not true, x.place limit 1",
                     (who, now, who, who),
                 ).fetchone()
             if found is None:
                 return None
-            queue, name, part, blind, row = found
-            db.execute(
-                "insert or replace into rrf_leases values (?, ?, ?, ?, ?)", (queue, name, part, who, now + LEASE)
-            )
+            (queue, name, part), (blind, row) = map(from_column, found[:3]), found[3:]
+            self._lease((queue, name, part), who)
         return Question(queue, name, part, bool(blind), json.loads(row), second)
 
     def label(self, question: tuple[str, str, str], value: Any, who: str, *, stamp: str, second: bool = False) -> str:
@@ -225,77 +304,71 @@ class LabelStore:
         with self._changing() as db:
             if second:
                 return self._label_again(db, question, value, who, stamp)
-            asked = db.execute(
-                "select open from rrf_questions where queue = ? and id = ? and part = ?", question
-            ).fetchone()
+            asked = db.execute(f"select open from rrf_questions {_ONE}", question).fetchone()
             if asked is None or not asked[0]:
                 raise InputError(f"row {question[1]!r:.60} is not asked about any more")
-            there = db.execute(
-                "select stamp from rrf_labels where queue = ? and id = ? and part = ?", question
-            ).fetchone()
+            there = db.execute(f"select stamp from rrf_labels {_ONE}", question).fetchone()
             if there is not None:
                 return "saved" if there[0] == stamp else "taken"
-            text = json_text(value)
-            db.execute(
-                "insert into rrf_labels values (?, ?, ?, ?, ?, ?, ?, 0)", (*question, text, who, self._clock(), stamp)
-            )
-            self._release(db, question)
+            last = db.execute("select max(at) from rrf_labels where who = ?", (who,)).fetchone()[0] or 0.0
+            at = max(self._clock(), last + 1e-6)  # `undo` takes back the last one
+            entry = (*question, json_text(value), who, at, stamp)
+            db.execute("insert into rrf_labels values (?, ?, ?, ?, ?, ?, ?, 0)", entry)
+            self._release(question)
         return "saved"
 
-    def _label_again(
-        self, db: sqlite3.Connection, question: tuple[str, str, str], value: Any, who: str, stamp: str
-    ) -> str:
-        where = "where queue = ? and id = ? and part = ?"
-        first = db.execute(f"select who, stamp from rrf_labels {where}", question).fetchone()
-        if first is None or first[0] == who:
+    def _label_again(self, db: Any, question: tuple[str, str, str], value: Any, who: str, stamp: str) -> str:
+        first = db.execute(f"select who from rrf_labels {_ONE}", question).fetchone()
+        if first is None or from_column(first[0]) == who:
             raise InputError(f"row {question[1]!r:.60} is not asked about a second time")
-        there = db.execute(f"select stamp from rrf_second {where}", question).fetchone()
+        there = db.execute(f"select stamp from rrf_second {_ONE}", question).fetchone()
         if there is not None:
             return "saved" if there[0] == stamp else "taken"
         entry = (*question, json_text(value), who, self._clock(), stamp)
         db.execute("insert into rrf_second values (?, ?, ?, ?, ?, ?, ?)", entry)
-        self._release(db, question)
+        self._release(question)
         return "saved"
 
     def later(self, question: tuple[str, str, str], who: str) -> None:
         """Let go of a question: it comes again after the others."""
         with self._changing() as db:
-            db.execute("insert or replace into rrf_later values (?, ?, ?, ?)", (*question, self._clock()))
-            self._release(db, question, who)
+            db.execute(f"delete from rrf_later {_ONE}", question)
+            db.execute("insert into rrf_later values (?, ?, ?, ?)", (*question, self._clock()))
+            self._release(question, who)
 
     def undo(self, who: str) -> Question | None:
         """Take back one's last label that no verb has read yet; its question is one's own again."""
         with self._changing() as db:
             found = db.execute(
-                "select queue, id, part from rrf_labels where who = ? and taken = 0 order by at desc, rowid desc"
-                " limit 1",
+                "select queue, id, part from rrf_labels where who = ? and taken = 0 order by at desc limit 1",
                 (who,),
             ).fetchone()
             if found is None:
                 return None
-            db.execute("delete from rrf_labels where queue = ? and id = ? and part = ?", found)
-            db.execute("delete from rrf_second where queue = ? and id = ? and part = ?", found)
-            db.execute("delete from rrf_later where queue = ? and id = ? and part = ?", found)
-            for other in db.execute("select queue, id, part from rrf_leases where who = ?", (who,)).fetchall():
-                self._release(db, other, who)
-            db.execute("insert or replace into rrf_leases values (?, ?, ?, ?, ?)", (*found, who, self._clock() + LEASE))
-            blind, row = db.execute(
-                "select blind, row from rrf_questions where queue = ? and id = ? and part = ?", found
-            ).fetchone()
-        queue, name, part = found
+            queue, name, part = key = tuple(map(from_column, found))
+            for place in ("rrf_labels", "rrf_second", "rrf_later"):
+                db.execute(f"delete from {place} {_ONE}", key)
+            db.execute("delete from rrf_label_leases where who = ?", (who,))
+            self._lease(key, who)
+            blind, row = db.execute(f"select blind, row from rrf_questions {_ONE}", key).fetchone()
         return Question(queue, name, part, bool(blind), json.loads(row))
 
     def prolong(self, who: str) -> None:
         """Whoever looks at a question keeps it."""
         with self._changing() as db:
             now = self._clock()
-            db.execute("update rrf_leases set until = ? where who = ? and until >= ?", (now + LEASE, who, now))
+            db.execute("update rrf_label_leases set until = ? where who = ? and until >= ?", (now + LEASE, who, now))
 
-    @staticmethod
-    def _release(db: sqlite3.Connection, question: Sequence[str], who: str | None = None) -> None:
+    def _lease(self, question: Sequence[str], who: str) -> None:
+        self._release(question)
+        values = (*question, who, self._clock() + LEASE)
+        self._db.execute("insert into rrf_label_leases values (?, ?, ?, ?, ?)", values)
+
+    def _release(self, question: Sequence[str], who: str | None = None) -> None:
+        """Whoever has the question, or this one alone, has it no more."""
         whose = "" if who is None else " and who = ?"
         values = question if who is None else (*question, who)
-        db.execute(f"delete from rrf_leases where queue = ? and id = ? and part = ?{whose}", tuple(values))
+        self._db.execute(f"delete from rrf_label_leases {_ONE}{whose}", values)
 
     def said(self, queue: str) -> dict[str, Any]:
         """What people said of each row, of the questions that are open."""
@@ -304,22 +377,21 @@ class LabelStore:
             " where q.open = 1 and q.queue = ?"
         )
         with self._lock:
-            return {name: json.loads(value) for name, value in self._db.execute(query, (queue,))}
+            return {from_column(name): json.loads(value) for name, value in self._db.execute(query, (queue,))}
 
     def reject(self, question: tuple[str, str, str], why: str) -> None:
         """A label can't be read: it is gone, and the question is open again and says why."""
         with self._changing() as db:
-            db.execute("delete from rrf_labels where queue = ? and id = ? and part = ?", question)
-            where = "where queue = ? and id = ? and part = ?"
-            (row,) = db.execute(f"select row from rrf_questions {where}", question).fetchone()
+            db.execute(f"delete from rrf_labels {_ONE}", question)
+            (row,) = db.execute(f"select row from rrf_questions {_ONE}", question).fetchone()
             told = json_text({**json.loads(row), "trouble": why})
-            db.execute(f"update rrf_questions set row = ? {where}", (told, *question))
+            db.execute(f"update rrf_questions set row = ? {_ONE}", (told, *question))
 
     def rows(self, queue: str | None = None) -> list[dict[str, Any]]:
         """Every question as a row of the review file, `value` filled in where somebody said it."""
         query = (
             "select q.row, b.value from rrf_questions q left join rrf_labels b using (queue, id, part)"
-            " where (b.value is not null or q.open = 1) and (q.queue = ? or ? is null)"
+            " where (b.value is not null or q.open = 1) and (q.queue = ? or cast(? as text) is null)"
             " order by b.value is not null, q.queue, q.place"
         )
         with self._lock:
@@ -329,7 +401,10 @@ class LabelStore:
     def queues(self) -> list[str]:
         """The verbs that asked."""
         with self._lock:
-            return [name for (name,) in self._db.execute("select distinct queue from rrf_questions order by queue")]
+            return [
+                from_column(name)
+                for (name,) in self._db.execute("select distinct queue from rrf_questions order by queue")
+            ]
 
     def file(self, form: str, queue: str | None = None, *, closed: frozenset[str] = frozenset()) -> str:
         """Today's review file: CSV, or JSON lines; without what was answered about rows that are
@@ -353,10 +428,8 @@ class LabelStore:
     def taken(self, queue: str, keys: Sequence[tuple[str, str]]) -> None:
         """A verb has read these labels: they can't be taken back any more."""
         with self._changing() as db:
-            db.executemany(
-                "update rrf_labels set taken = 1 where queue = ? and id = ? and part = ?",
-                [(queue, *key) for key in keys],
-            )
+            for key in keys:
+                db.execute(f"update rrf_labels set taken = 1 {_ONE}", (queue, *key))
 
 
 _UNLABELLED = "not exists (select 1 from rrf_labels b where b.queue = q.queue and b.id = q.id and b.part = q.part)"
@@ -365,8 +438,8 @@ _UNLABELLED = "not exists (select 1 from rrf_labels b where b.queue = q.queue an
 _SECOND = (
     "select q.queue, q.id, q.part, q.blind, q.row, q.place, b.who from rrf_labels b join rrf_questions q"
     " using (queue, id, part) where not exists (select 1 from rrf_second c where c.queue = q.queue and c.id = q.id"
-    " and c.part = q.part) order by b.at limit (select max(0, coalesce(sum(many), 0) - (select count(*) from"
-    " rrf_second)) from rrf_twice)"
+    " and c.part = q.part) order by b.at limit (select case when left_over > 0 then left_over else 0 end from (select"
+    " coalesce(sum(many), 0) - (select count(*) from rrf_second) as left_over from rrf_twice) y)"
 )
 """Labelled questions that wait for a second person."""
 
@@ -394,24 +467,31 @@ def _check(value: Any) -> None:
         raise InputError(f"the label has more than {LONGEST:,} characters")
 
 
-def is_store(place: Path | None) -> bool:
+def is_store(place: str | os.PathLike[str] | None) -> bool:
     """Whether a verb was given a store of labels, not a file."""
-    return place is not None and place.suffix.lower() in ENDINGS
+    return place is not None and (_is_address(place) or Path(place).suffix.lower() in ENDINGS)
 
 
-def how_to_answer(place: Path | None) -> str:
+def shown(place: str | os.PathLike[str]) -> str:
+    """The name of a store or file, without a password."""
+    return without_password(os.fspath(place))
+
+
+def how_to_answer(place: str | os.PathLike[str] | None) -> str:
     """What a person does with the questions that were written there.
 
     >>> how_to_answer(Path("labels.sqlite"))
     'answer with rrf-design studio labels.sqlite'
     """
+    if place is None:
+        return "ask people with --review FILE"
     if is_store(place):
-        return f"answer with rrf-design studio {place}"
-    return f"fill in the column value in {place} (? where nobody can tell)"
+        return f"answer with rrf-design studio {shown(place)}"
+    return f"fill in the column value in {shown(place)} (? where nobody can tell)"
 
 
 @contextmanager
-def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path | None]:
+def review_file(place: str | os.PathLike[str] | None, queue: str, *, blind: bool) -> Iterator[Path | None]:
     """The review file that a verb reads and writes: the one it was given, or, where it was given a
     store of labels, a file that stands for it while the verb works.
 
@@ -419,14 +499,13 @@ def review_file(place: Path | None, queue: str, *, blind: bool) -> Iterator[Path
     ...     print(path)
     review.csv
     """
-    if not is_store(place):
-        yield place
+    if place is None or not is_store(place):
+        yield None if place is None else Path(place)
         return
-    assert place is not None
     store = LabelStore(place, make=True)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"{place.stem}.jsonl"
+            path = Path(folder) / "labels.jsonl"
             known = store.rows(queue)
             if known:
                 path.write_text("".join(json_text(row) + "\n" for row in known), encoding="utf-8")

@@ -5,8 +5,11 @@ small world of answers with known truth.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -239,3 +242,28 @@ def _started(processes: int) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def started() -> Callable[[int], AbstractContextManager[Any]]:
     return _started
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Its address.
+
+    The folder is not pytest's: run by root, the server is another user, who may not enter that.
+    """
+    pgserver = pytest.importorskip("pgserver", reason="no PostgreSQL to test against: pip install pgserver")
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="rrf-postgres-", dir=memory, ignore_cleanup_errors=True) as folder:
+        found = pgserver.get_server(folder)
+        yield found.get_uri()
+        found.cleanup()
+
+
+@pytest.fixture
+def database(server: str, request: pytest.FixtureRequest) -> str:
+    """The address of an empty part of it."""
+    import psycopg
+
+    name = f"of_{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"create schema {name}")
+    return f"{server}&options=-csearch_path%3D{name}"

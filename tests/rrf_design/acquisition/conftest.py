@@ -1,4 +1,4 @@
-"""What these tests share: the small fields of `fields.py`, and a real PostgreSQL server."""
+"""What these tests share: the small fields of `fields.py`, and a quick place on the disk."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """Its address.
-
-    The folder is not pytest's: run by root, the server is another user, who may not enter that.
-    """
-    pgserver = pytest.importorskip("pgserver", reason="no PostgreSQL to test against: pip install pgserver")
-    with tempfile.TemporaryDirectory(prefix="rrf-postgres-", ignore_cleanup_errors=True) as folder:
-        found = pgserver.get_server(folder)
-        yield found.get_uri()
-        found.cleanup()
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def test_people_say_the_truth(run: Run, table: Path) -> None:
         ((*OPTIONS, "--tolerance", "inf"), "a tolerance of inf"),
         ((*OPTIONS, "--tolerance", "nan"), "a tolerance of nan"),
         (("delivered.csv", "--gold", "answer"), "column 'answer' was delivered, and is no truth"),
-        ((*OPTIONS, "--resume"), "name the file with --review-file"),
+        ((*OPTIONS, "--resume"), "name the file with --review"),
         ((*OPTIONS, "--resume", "--review-file", "none.csv"), "none.csv: no such file"),
         ((*OPTIONS, "--review-file", "none.xlsx"), "review files end in .csv or .jsonl"),
         ((*OPTIONS, "--data", "table.csv"), "delivered.csv is a table itself"),
@@ -101,7 +101,7 @@ def test_a_missing_truth_is_asked_of_people(run: Run, table: Path) -> None:
     path.write_text(path.read_text().replace(",105,", ",,"))
     found = run("audit", *OPTIONS, "--labels", "37")
     assert found.code == 2
-    assert "1 drawn items have no truth in column 'booked', 'i5' among them; ask people with --review-file" in found.err
+    assert "1 drawn items have no truth in column 'booked', 'i5' among them; ask people with --review" in found.err
 
 
 def test_a_certificate_is_written_and_gone_on_with(run: Run, table: Path) -> None:
@@ -337,7 +337,6 @@ def test_people_are_asked_and_read_back(run: Run, policy: Path) -> None:
         assert asked.code == 0
         return
     assert asked.code == 1
-    assert f"{len(rows)} items wait for a person: in review.csv" in asked.out
     assert f"{len(rows)} items wait for a person: they are in review.csv, read back with --reviews" in asked.out
     table = [json.loads(line) for line in Path("table.jsonl").read_text().splitlines()]
     truth = {row["no"]: row["booked"] for row in table}

@@ -145,7 +145,7 @@ def test_programs_get_events_every_few_seconds_and_the_last_one(capsys: pytest.C
 
 
 def told(capsys: pytest.CaptureFixture[str], *, store: str | None = None, **more: Any) -> str:
-    options = {name: more.pop(name) for name in ("review_file", "table_of") if name in more}
+    options = {name: more.pop(name) for name in ("review", "table_of") if name in more}
     run: Any = SimpleNamespace(**{"run": "r1", "stopped_because": "paused", "open_reviews": 0, "header": {}, **more})
     tell_next(run, store=store, **options)
     return capsys.readouterr().out.strip()
@@ -172,13 +172,12 @@ def test_open_questions_say_where_they_are(table: str, capsys: pytest.CaptureFix
     base = {"stopped_because": "waiting for review", "table_of": table}
     start = f"rrf-design acquire {table} --resume r1" if table else "rrf-design acquire --resume r1"
     bare = told(capsys, open_reviews=2, **base)
-    assert (
-        bare == f"2 questions wait for people: write them with --review-file, then go on with: {start} --reviews FILE"
-    )
-    written = told(capsys, open_reviews=1, review_file=Path("who.csv"), **base)
-    assert written.startswith("1 question waits for people: they are in who.csv; ")
-    assert written.endswith(f"{start} --reviews who.csv")
-    assert "--review-file" not in written
+    assert bare == f"2 questions wait for people: write them with --review, then go on with: {start} --review FILE"
+    written = told(capsys, open_reviews=1, review="who.csv", **base)
+    assert written.startswith("1 question waits for people: fill in the column value in who.csv ")
+    assert written.endswith(f"{start} --review who.csv")
+    stored = told(capsys, open_reviews=1, review="postgresql://me:hunter2@host/db", **base)
+    assert "answer with rrf-design studio postgresql://me:***@host/db, then go on" in stored
 
 
 def chosen(model: list[str] | None = None, **options: Any) -> LiveModels:

@@ -102,7 +102,7 @@ class Client:
         return self.own.get(path, params=query)
 
     def act(self, what: str, **said: Any) -> Any:
-        answer = self.own.post(f"/act/{what}", json=said, headers={"origin": ORIGIN})
+        answer = self.own.post(f"/act/{what}", content=json.dumps(said), headers={"origin": ORIGIN})
         return answer.json() if answer.status_code == 200 else answer
 
 

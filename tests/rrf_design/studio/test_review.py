@@ -15,7 +15,8 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.cli import main
-from rrf_design.errors import InputError
+from rrf_design.errors import InputError, RetryLater
+from rrf_design.studio import Library
 from rrf_design.studio.labels import LEASE, LabelStore, ask_on, review_file
 
 from .conftest import HOSTILE, made
@@ -35,9 +36,15 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(params=["a file", "a server"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where labels lie."""
+    return str(request.getfixturevalue("database") if request.param == "a server" else tmp_path / "labels.sqlite")
+
+
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> LabelStore:
-    found = LabelStore(tmp_path / "labels.sqlite", make=True, clock=clock)
+def store(place: str, clock: Clock) -> LabelStore:
+    found = LabelStore(place, make=True, clock=clock)
     found.ask(
         "repair", [{"id": f"r/{n}", "check": "clerk", "question": "?", "raw": str(n)} for n in range(5)], blind=False
     )
@@ -89,9 +96,9 @@ def test_later_comes_last_and_undo_comes_back(store: LabelStore) -> None:
     assert store.next("anna") is None
 
 
-def test_what_a_verb_has_read_is_not_taken_back(store: LabelStore) -> None:
+def test_what_a_verb_has_read_is_not_taken_back(store: LabelStore, place: str) -> None:
     store.label(key(store.next("anna")), "1", "anna", stamp="a")
-    with review_file(store.path, "repair", blind=False) as path:
+    with review_file(place, "repair", blind=False) as path:
         assert path is not None
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         assert [row["value"] for row in rows if row["id"] == "r/0"] == ["1"]
@@ -101,9 +108,9 @@ def test_what_a_verb_has_read_is_not_taken_back(store: LabelStore) -> None:
     assert store.next("anna").id == "new"
 
 
-def test_a_verb_that_fails_changes_nothing(store: LabelStore) -> None:
+def test_a_verb_that_fails_changes_nothing(store: LabelStore, place: str) -> None:
     def fail() -> None:
-        with review_file(store.path, "repair", blind=False) as path:
+        with review_file(place, "repair", blind=False) as path:
             assert path is not None
             path.unlink()
             raise RuntimeError
@@ -113,8 +120,7 @@ def test_a_verb_that_fails_changes_nothing(store: LabelStore) -> None:
     assert store.counts().open == 5
 
 
-def test_two_reviewers_at_once_none_twice_none_lost(tmp_path: Path) -> None:
-    place = tmp_path / "labels.sqlite"
+def test_two_reviewers_at_once_none_twice_none_lost(place: str) -> None:
     LabelStore(place, make=True).ask("repair", [{"id": str(n)} for n in range(100)], blind=False)
 
     def work(who: str) -> list[str]:
@@ -150,6 +156,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     split = {name: {"sum": secret(name), "again": "2", "cents": "300"} for name in ("inv/3", "inv/8")}
     made(tmp_path, list(TRUTH), {**wrong, **split})
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RRF_CACHE", "off")
     return tmp_path
 
 
@@ -208,28 +215,80 @@ def test_a_table_of_repair_is_reviewed_with_its_answers(folder: Path, open_studi
     assert question["own"]["text"] == "3 + 10 of inv/3"
 
 
-def test_labels_of_the_studio_give_the_table_of_labels_typed_by_hand(folder: Path, open_studio: Open) -> None:
-    for review in ("fix.sqlite", "fix.csv"):
+def test_labels_of_the_studio_give_the_table_of_labels_typed_by_hand(
+    folder: Path, place: str, open_studio: Open
+) -> None:
+    for review in (place, "fix.csv"):
         run("repair", "r.toml", "--responses", "answers.jsonl", "--review", review, "-o", "out.csv", "-q")
-    studio = open_studio(folder)
-    while (question := studio.act("next", of="fix.sqlite", who="anna")["question"]) is not None:
+    studio = open_studio(folder, *([place] if "://" in place else ()))
+    (of,) = Library([place]).label_stores() if "://" in place else ("labels.sqlite",)
+    while (question := studio.act("next", of=of, who="anna")["question"]) is not None:
+        assert {one["value"] for one in question["answers"]} >= {"2", "3"}
         named = {name: question[name] for name in ("queue", "id", "part")}
         value = TRUTH[question["id"]]
-        assert studio.act("label", of="fix.sqlite", who="anna", value=value, stamp=value, **named)["told"] == "saved"
+        assert studio.act("label", of=of, who="anna", value=value, stamp=value, **named)["told"] == "saved"
     rows = list(csv.DictReader(io.StringIO((folder / "fix.csv").read_text())))
     typed = io.StringIO()
     writer = csv.DictWriter(typed, list(rows[0]))
     writer.writeheader()
     writer.writerows({**row, "value": TRUTH[row["id"]]} for row in rows)
     (folder / "fix.csv").write_text(typed.getvalue())
-    (folder / "exported.csv").write_text(studio.own.get("/review/file?of=fix.sqlite&queue=repair").text)
+    exported = studio.get("/review/file", of=of, queue="repair").text
+    (folder / "exported.csv").write_text(exported)
     command = ("repair", "r.toml", "--responses", "answers.jsonl", "-q")
-    assert run(*command, "--review", "fix.sqlite", "-o", "a.csv") == 0
-    assert run(*command, "--reviews", "fix.csv", "-o", "b.csv") == 0
+    assert run(*command, "--review", place, "-o", "a.csv") == 0
+    assert run(*command, "--review", "fix.csv", "-o", "b.csv") == 0
     assert run(*command, "--reviews", "exported.csv", "-o", "c.csv") == 0
     assert (folder / "a.csv").read_text() == (folder / "b.csv").read_text() == (folder / "c.csv").read_text()
     assert "2 checked" not in (folder / "a.csv").read_text()
-    assert LabelStore(folder / "fix.sqlite").counts().open == 0
+    assert LabelStore(place).counts().open == 0
+
+
+@pytest.mark.parametrize("place", ["a file", "a server"], indirect=True)
+def test_every_verb_that_people_answer_asks_in_a_store(
+    folder: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each in a queue of its own; labels give what the same answers in a file give."""
+    answers = ("--responses", "answers.jsonl")
+    assert run("repair", "r.toml", *answers, "-o", "out.csv", "-q") == 0
+    verbs = {
+        "audit": ("audit", "out.csv", "--recipe", "r.toml", "--labels", "5"),
+        "pilot": ("pilot", "r.toml", *answers, "--labels", "30", "--risk", "0.2", "-o", "policy.json"),
+        "acquire": ("acquire", "r.toml", *answers, "--budget", "300", "-o", "bought.csv"),
+    }
+    said: dict[str, list[Any]] = {}
+    for review in (place, "by-hand.csv"):
+        for queue, verb in verbs.items():
+            Path("by-hand.csv").unlink(missing_ok=True)
+            Path("policy.json").unlink(missing_ok=True)
+            run(*verb, "--review", review)
+            shown = capsys.readouterr()
+            assert ("answer with rrf-design studio" in shown.out + shown.err) == (review == place), queue
+            if review == place:
+                store = LabelStore(place)
+                assert store.counts().blind == (queue != "acquire")
+                while (question := store.next("anna")) is not None:
+                    assert question.queue == queue
+                    name = str(question.row.get("item") or question.id)
+                    store.label(key(question), TRUTH[name], "anna", stamp=f"{queue}{question.id}")
+            else:
+                rows = list(csv.DictReader(io.StringIO(Path(review).read_text())))
+                with Path(review).open("w", newline="") as stream:
+                    writer = csv.DictWriter(stream, list(rows[0]))
+                    writer.writeheader()
+                    writer.writerows({**row, "value": TRUTH[row.get("item") or row["id"]]} for row in rows)
+            again = ("--resume", "last") if queue == "acquire" else ("--resume",)
+            code = run(*verb, *again, "--review", review, "--json")
+            found = json.loads(capsys.readouterr().out)
+            told = (
+                ("verdicts", "verdict")
+                if queue == "acquire"
+                else ("wrong", "bound")
+                if queue == "audit"
+                else ("policy", "truth", "bound")
+            )
+            said.setdefault(queue, []).append((code, [found.get(name) for name in told]))
+    assert all(first == second for first, second in said.values()), said
 
 
 def test_deliver_asks_on_until_it_is_proven(
@@ -316,6 +375,38 @@ def test_hostile_questions_are_only_text(tmp_path: Path, open_studio: Open) -> N
     assert saved["told"] == "saved"
     text = studio.own.get("/review/file?of=l.sqlite&queue=deliver&form=jsonl").text
     assert [json.loads(line)["value"] for line in text.splitlines()] == ["", HOSTILE]
+
+
+def test_ids_are_kept_as_they_are_wherever_they_lie(place: str, open_studio: Open, tmp_path: Path) -> None:
+    names = [HOSTILE, "nul\x00id", "json:7", "\ud800 half", "", "x" * 5000]
+    store = LabelStore(place, make=True)
+    store.ask("deliver", [{"id": name, "question": f"{name}?", "text": "y" * 1_000_000} for name in names], blind=True)
+    studio = open_studio(place if "://" in place else tmp_path)
+    (of,) = Library([place]).label_stores()
+    for name in names:
+        shown = studio.act("next", of=of, who="anna\x00")["question"]
+        assert (shown["id"], shown["question"]) == (name, f"{name}?")
+        named = {part: shown[part] for part in ("queue", "id", "part")}
+        told = studio.act("label", of=of, who="anna\x00", value=f"{name}!", stamp=name, **named)
+        assert told["told"] == "saved"
+    assert store.said("deliver") == {name: f"{name}!" for name in names}
+    assert studio.act("undo", of=of, who="anna\x00")["question"]["id"] == names[-1]
+
+
+def test_a_server_that_is_gone_is_said_and_nothing_is_lost(database: str, open_studio: Open) -> None:
+    import psycopg
+
+    store = LabelStore(database, make=True)
+    store.ask("deliver", [{"id": "1"}, {"id": "2"}], blind=True)
+    question = store.next("anna")
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()")
+    with pytest.raises(RetryLater, match="the store of labels did not answer"):
+        store.label(key(question), "7", "anna", stamp="x")
+    assert store.label(key(question), "7", "anna", stamp="x") == "saved"
+    assert store.counts().labels == 1
+    with pytest.raises(RetryLater, match="did not answer"):
+        LabelStore("postgresql://me:hunter2@127.0.0.1:1/none")
 
 
 @pytest.mark.parametrize(
