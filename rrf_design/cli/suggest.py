@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rrf_design.questions.recipe import RecipeFile
 
 WORDINGS = Path("rewordings.toml")
+Language = Annotated[
+    str | None, typer.Option("--language", help="The model writes the questions in this language, as in German.")
+]
 
 
 def suggest_verb(
@@ -37,6 +40,7 @@ def suggest_verb(
     only: Annotated[str | None, typer.Option("--only", help="These transformations alone, parted by commas.")] = None,
     base_url: BaseUrl = None,
     count: Annotated[int, typer.Option("--count", help="Wordings of each question by the model.", min=1)] = 3,
+    language: Language = None,
     responses: Annotated[
         Path | None,
         typer.Option(
@@ -66,10 +70,12 @@ def suggest_verb(
     from rrf_design.transforms import names
 
     path = file or default_file()
+    if language is not None and model is None and only != "wording":
+        raise InputError("--language: a model writes it; say who with --model, as in --model embedded")
     if responses is not None:
         return _separating(path, responses, data, output, printer)
     if only == "wording":
-        return reword_verb(path, output or WORDINGS, model or "embedded", base_url, count, printer=printer)
+        return reword_verb(path, output or WORDINGS, model or "embedded", base_url, count, language, printer=printer)
     wanted = None if only is None else [name.strip() for name in only.split(",")]
     for name in wanted or ():
         if name not in names():
@@ -87,7 +93,7 @@ def suggest_verb(
         from rrf_design.questions.rewording import write_rewordings
 
         with models.get(model, **({} if base_url is None else {"base_url": base_url})) as adapter:
-            more = write_rewordings(parts.ask, adapter, count=count)
+            more = write_rewordings(parts.ask, adapter, count=count, language=language)
     if output is not None:
         text = read_source(path)
         whole = text if path.suffix.lower() == ".toml" else None
@@ -178,6 +184,7 @@ def reword_verb(
     model: Annotated[str, typer.Option("--model", help="Who writes them.")] = "embedded",
     base_url: BaseUrl = None,
     count: Annotated[int, typer.Option("--count", help="Wordings of each question.", min=1)] = 3,
+    language: Language = None,
     *,
     printer: Printer,
 ) -> int:
@@ -203,7 +210,7 @@ def reword_verb(
         raise InputError(f"{path}: rewordings are for recipes in the short form, with [[ask]]")
     options = {} if base_url is None else {"base_url": base_url}
     with models.get(model, **options) as adapter:
-        entries = write_rewordings(parts.ask, adapter, count=count)
+        entries = write_rewordings(parts.ask, adapter, count=count, language=language)
     write_text(output, dumps_rewordings(entries, path.name))
     usable = sum("lost" not in entry for entry in entries)
     if printer.as_json:

@@ -38,10 +38,15 @@ WHOLE = 0.4
 VARIED = 0.8
 """Temperature at which a model on this machine writes wordings."""
 ASKING = """Write the following question in other words. It must have exactly the same answer.
-Keep every number, unit, name, option letter, JSON key and everything in double braces exactly as it is.
-Write the new question and nothing else.
+{kept}
 
 {prompt}"""
+ASKING_IN = """Translate the following question into {language}. It must have exactly the same answer.
+{kept}
+
+{prompt}"""
+KEPT = """Keep every number, unit, name, option letter, JSON key and everything in double braces exactly as it is.
+Write the new question and nothing else."""
 
 
 def written_out(ask: AskEntry, parts: RecipeFile) -> AskEntry:
@@ -153,7 +158,7 @@ def suggestions(parts: RecipeFile) -> list[_Suggestion]:
         by_hand = [ask.change.relation() for ask in mine if ask.change is not None]
         price = base.cost if base.cost is not None else 1.0
         for transform, spec in candidates(question):
-            words = spec if isinstance(spec, str) else "-".join([transform.name, *(digits(v) for v in spec.values())])
+            words = spec if isinstance(spec, str) else "-".join([transform.name, *map(_short, spec.values())])
             own = f"{answer.of.replace('.', '-')}-{words}"
             moved = transform.write(question, read_spec(spec)[1]).change
             same = moved is not None and Change.model_validate(dict(moved)).relation() in by_hand
@@ -162,6 +167,11 @@ def suggestions(parts: RecipeFile) -> list[_Suggestion]:
             entry = {"id": own, "like": answer.of, "transform": spec, "cost": price, "buy": "if needed"}
             found.append(_Suggestion(entry, transform.name, f"{transform.says}; breaks {transform.breaks}"))
     return found
+
+
+def _short(value: Any) -> str:
+    """A setting as a part of a name."""
+    return digits(value) if isinstance(value, int | float) else re.sub(r"[^\w.]+", "-", str(value)).strip("-")
 
 
 def dumps_suggestions(
@@ -297,9 +307,11 @@ def _lost(original: str, reworded: str) -> list[str]:
     return found
 
 
-def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) -> list[dict[str, Any]]:
-    """Ask a model for other wordings of every question that has one of its own; each with what it
-    lost, none reviewed.
+def write_rewordings(
+    asks: Sequence[AskEntry], model: Model, *, count: int = 3, language: str | None = None
+) -> list[dict[str, Any]]:
+    """Ask a model for other wordings of every question that has one of its own, in its language or
+    another one; each with what it lost, none reviewed.
     """
     from rrf_design.models import Request
 
@@ -307,7 +319,8 @@ def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) 
     for ask in asks:
         if ask.prompt is None or ask.like is not None or ask.sums_to is not None:
             continue
-        prompt = ASKING.format(prompt=ask.prompt)
+        asking = ASKING if language is None else ASKING_IN.replace("{language}", language)
+        prompt = asking.replace("{kept}", KEPT).replace("{prompt}", ask.prompt)
         size = max(256, 2 * len(ask.prompt))
         # A server left alone varies its answers; a model on this machine is greedy then, and would
         # write the same each time.
@@ -321,7 +334,8 @@ def write_rewordings(asks: Sequence[AskEntry], model: Model, *, count: int = 3) 
             if reply.parseable and text and text != ask.prompt.strip():
                 texts[text] = None
         for number, text in enumerate(texts, start=1):
-            entry: dict[str, Any] = {"id": f"{ask.id}-{number}", "of": ask.id, "prompt": text, "model": model.name}
+            named = f"{ask.id}-{number}" if language is None else f"{ask.id}-{language.lower()}-{number}"
+            entry: dict[str, Any] = {"id": named, "of": ask.id, "prompt": text, "model": model.name}
             missing = _lost(ask.prompt, text)
             entries.append(entry | ({"lost": missing} if missing else {"reviewed": False}))
     return entries

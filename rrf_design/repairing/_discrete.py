@@ -28,11 +28,9 @@ import numpy as np
 
 from rrf_design.blocks import Relation
 from rrf_design.errors import InputError, RetryLater
-from rrf_design.repairing.contract import Array, Decoder, DecoderOutcome, Task, Values
+from rrf_design.repairing.contract import SAME, Array, Decoder, DecoderOutcome, Task, Values
 from rrf_design.rows import block_rows, block_target
 
-SAME = 1e-9
-"""Two answers agree when they differ by less than this, relative to their size."""
 INVERTIBLE = 1e8
 """Transports with a larger condition number are not inverted: the answer would be mostly
 rounding.

@@ -79,6 +79,7 @@ def make_task(
             f"responses or anchor values are beyond {LARGEST_ENTRY:g}, where squares overflow; use other units"
         )
     syndrome: Array = operator.matrix @ response - operator.target
+    named = _candidates(problem, operator, candidates or {})
     sizes = operator.magnitudes @ np.abs(response) + np.abs(operator.target)
     radius = radius_of(problem, operator, noise) if radius is None else radius
     task = Task(
@@ -92,7 +93,8 @@ def make_task(
         radius=radius,
         tolerance=relative_rounding(operator) * float(np.linalg.norm(sizes)),
         values=field.values,
-        candidates={**field.samples, **_candidates(problem, operator, candidates or {})},
+        candidates={**field.samples, **named},
+        named=named,
         work=work,
     )
     return task, field

@@ -28,6 +28,7 @@ from rrf_design.repairing._decoding import Decoding, error_bound
 from rrf_design.repairing._exact import rows_of, surely_wrong
 from rrf_design.repairing._failures import with_truth
 from rrf_design.repairing.contract import (
+    SAME,
     Alternative,
     Array,
     Candidate,
@@ -431,7 +432,39 @@ def finish(
         answered = None if node in one.field.invalid else task.values.get(node)
         if task.problem.delta is None or within <= task.problem.delta:
             result = _decided(result, answered, *check, within=within)
+    if task.named and "candidates" in outcome.details:
+        result = _among_candidates(result, task, estimate)
     return result if one.truth is None else with_truth(one, task, result, estimate)
+
+
+def _among_candidates(result: Repair, task: Task, estimate: Mapping[str, Values | None]) -> Repair:
+    """Where the caller named the values that a node may have, that is assumed, too; where none of
+    them fits, it is the one assumption that may be wrong, and nothing is decided (fact 38).
+    """
+    if result.verdict is Verdict.CHECKED:
+        return result
+    near = SAME if task.problem.delta is None else task.problem.delta
+    listed = {name: f"{name} is one of {len(values)} named values" for name, values in task.named.items()}
+
+    def fits(name: str) -> bool:
+        value = estimate[name]
+        return value is not None and any(
+            np.allclose(value, one, rtol=SAME, atol=near, equal_nan=False) for one in task.named[name]
+        )
+
+    missed = [name for name in task.named if result.certainty is Certainty.UNEXPLAINED or not fits(name)]
+    assumes = f"{result.assumes}, and {', '.join(listed.values())}"
+    if not missed:
+        return replace(result, assumes=assumes)
+    reason = f"none of the named values of {', '.join(missed)} fits what was answered: the value may be none"
+    return replace(
+        result,
+        assumes=assumes,
+        verdict=Verdict.AMBIGUOUS,
+        certainty=Certainty.AMBIGUOUS,
+        repaired={**result.repaired, **dict.fromkeys(missed)},
+        reason=f"{reason} of them, or more is wrong than assumed. Without them: {result.reason}",
+    )
 
 
 _EXPLAINED = {

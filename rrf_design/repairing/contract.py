@@ -74,6 +74,10 @@ class WorkSettings:
     """Of the chosen method alone: a decoder's penalty, weights, beta ..."""
 
 
+SAME = 1e-9
+"""Two answers agree when they differ by less than this, relative to their size."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One field to decode, in the operator's whitened coordinates."""
@@ -94,6 +98,8 @@ class Task:
     values: Mapping[str, Values]
     """The valid responses in the user's coordinates."""
     candidates: Mapping[str, tuple[Values, ...]] = field(default_factory=dict)
+    named: Mapping[str, tuple[Values, ...]] = field(default_factory=dict)
+    """Of the candidates those that the caller gave: the value is assumed to be one of them."""
     work: WorkSettings = WorkSettings()
     radius: Radius | None = None
     """The design's radius that `epsilon` comes from: of its rows alone, or with what uncertain

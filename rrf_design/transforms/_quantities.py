@@ -200,6 +200,26 @@ class Rounded(_OfNumbers):
         return Transformed(question.prompt + sentence, radius=float(f"5e-{kept}"))
 
 
+class IsoDay(Transform):
+    """The same day in the one form that can be read in one way only."""
+
+    name = "iso"
+    says = "the day as YYYY-MM-DD"
+    breaks = "a day in numbers of which nobody knows which is the month"
+    options = ("iso",)
+
+    def unfit(self, question: Original, options: Options) -> str:
+        return (
+            "" if question.answer == DAY else f'it changes a day (parse = "date"), and the answer is {question.answer}'
+        )
+
+    def write(self, question: Original, options: Options) -> Transformed:
+        return Transformed(f"{question.prompt}\nWrite that day as YYYY-MM-DD, with the month in the middle.")
+
+    def proposals(self, question: Original) -> Iterator[Any]:
+        yield self.name
+
+
 class DaysSince(Transform):
     """The number of days from a given day on, read back as a day: the same answer."""
 

@@ -24,6 +24,7 @@ from rrf_design.transforms._quantities import (
     ChangedRow,
     Complement,
     DaysSince,
+    IsoDay,
     LineItems,
     Plus,
     Rounded,
@@ -47,7 +48,7 @@ _LISTED = (
         LineItems(),
     ),
     *(Rounded(), PermuteOptions(), Negation(), OneAgainstRest(), Definitions(), DaysSince()),
-    *(RenamedArguments(), Restated(), Decomposed()),
+    *(IsoDay(), RenamedArguments(), Restated(), Decomposed()),
 )
 _CATALOGUE: dict[str, Transform] = {one.name: one for one in _LISTED}
 """In the order in which a table of settings is read: a unit or a changed row may have a scale."""

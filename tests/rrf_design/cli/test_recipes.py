@@ -499,6 +499,9 @@ def test_candidates_are_added_to_the_recipe_on_sale(tmp_path: Path, monkeypatch:
     assert '# [[ask]]\n# id = "q-1"' in run("suggest", "--model", "scripted:s.json").out
     assert run("suggest", "--only", "wording", "--model", "scripted:s.json").code == 0
     assert "reviewed = false" in Path("rewordings.toml").read_text()
+    assert "say who with --model" in run("suggest", "--language", "German").err
+    Path("s.json").write_text(json.dumps({"default": "Was ist 3 mehr als {{ a }}?"}))
+    assert '# id = "q-german-1"' in run("suggest", "--model", "scripted:s.json", "--language", "German").out
 
 
 def test_inputs_that_part_recorded_programs_are_written_as_problems(

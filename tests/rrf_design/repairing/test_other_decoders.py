@@ -120,6 +120,36 @@ def test_candidates_are_samples_and_what_they_become(equality, answers):
     assert _build_energy(capped).truncated == ("a", "b")
 
 
+def test_what_candidates_assume_is_said_and_none_that_fits_leaves_it_open():
+    """A value read from a text is assumed to be written there; where no such value fits, that may
+    be what is wrong, and nothing is decided.
+    """
+    relations = [
+        {"id": "same", "tail": "a", "head": "b"},
+        {"id": "cents", "tail": "a", "head": "c", "transport": {"scale": 100}},
+    ]
+    problem = rrf.Problem(k=1, delta=0.01, nodes=[{"id": name} for name in "abc"], relations=relations)
+
+    def repaired(a, b, c):
+        return rrf.repair(problem, {"a": a, "b": b, "c": c}, candidates={"a": [40, 7.6, 47.6]}, method="discrete")
+
+    written = repaired(9, 47.6, 4760)
+    assert (written.verdict, written.repaired["a"], written.support) == ("consistent", (47.6,), ("a",))
+    assert written.assumes.endswith("and a is one of 3 named values")
+    for answers in ((9, 40, 4760), (8, 8, 4760), (8, 8, 800)):  # two wrong; the text lies; all agree on what is nowhere
+        found = repaired(*answers)
+        assert (found.verdict, found.repaired["a"]) == ("ambiguous", None)
+        assert found.reason.startswith("none of the named values of a fits")
+    more = {"anchors": [{"id": "clerk", "node": "a", "value": 8.0}], "deliver": ("a",)}
+    sure = rrf.repair(
+        rrf.Problem(k=1, delta=0.01, nodes=[{"id": name} for name in "abc"], relations=relations, **more),
+        {"a": 8, "b": 8, "c": 800},
+        candidates={"a": [40]},
+        method="discrete",
+    )
+    assert (sure.verdict, sure.repaired["a"]) == ("checked", (8.0,))  # a check wins, and needs no candidate
+
+
 def test_anchor_values_are_never_candidates(equality, answers):
     fixed = rrf.repair(equality("star", anchors={0: 17.0}), answers(19, 19, 19, 19), method="discrete")
     assert all(found == [(19.0,)] for found in map(list, fixed.diagnostics.details["candidates"].values()))

@@ -17,7 +17,7 @@ from rrf_design.files import toml_entry
 from rrf_design.questions.recipe import recipe_from_document
 from rrf_design.questions.rewording import suggestions
 from rrf_design.testing import check_transform
-from rrf_design.transforms import CHOICE, NUMBER, Original, Transform, Transformed, get, names, read_spec
+from rrf_design.transforms import CHOICE, Original, get, names, read_spec
 from rrf_design.transforms import _registry as registry
 
 CASES = tomllib.loads((Path(__file__).parent / "cases.toml").read_text(encoding="utf-8"))["case"]
@@ -46,7 +46,7 @@ def test_the_true_answer_moves_as_the_transport_says(case: dict[str, Any]) -> No
 
 def test_every_transformation_has_a_case() -> None:
     tried = {read_spec(case["transform"])[0] for case in CASES}
-    elsewhere = {"rounded", "days-since", "renamed-arguments", "restated", "decomposed"}
+    elsewhere = {"rounded", "days-since", "iso", "renamed-arguments", "restated", "decomposed"}
     assert set(names()) - tried == elsewhere  # approximate, a class: test_documents.py; programs: test_programs.py
 
 
@@ -159,27 +159,53 @@ def test_the_suite_for_transformations_of_others_finds_a_wrong_transport() -> No
         check_transform(get("scale"), [(amount, {"scale": 3}, [47.6], [142.0])])
 
 
-def test_another_package_may_offer_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Doubled(Transform):
-        name, says, breaks, options = "doubled", "twice as much", "nothing that is known", ("doubled",)
+OFFERED = """from rrf_design.transforms import NUMBER, Transform, Transformed
 
-        def unfit(self, question: Original, options: Any) -> str:
-            return "" if question.answer == NUMBER else "it doubles one number"
+class Doubled(Transform):
+    name, says, breaks, options = "doubled", "twice as much", "nothing that is known", ("doubled",)
 
-        def write(self, question: Original, options: Any) -> Transformed:
-            return Transformed(f"{question.prompt} Double it.", {"scale": 2.0})
+    def unfit(self, question, options):
+        return "" if question.answer == NUMBER else "it doubles one number"
 
-        def proposals(self, question: Original) -> Iterator[Any]:
-            yield "doubled"
+    def write(self, question, options):
+        return Transformed(f"{question.prompt} Double it.", {"scale": 2.0})
 
-    class Offer:
-        name = "doubled"
+    def proposals(self, question):
+        yield "doubled"
+"""
 
-        def load(self) -> Any:
-            return Doubled
 
-    monkeypatch.setattr(registry, "_offered", lambda: {"doubled": Offer()})
-    registry.get.cache_clear()
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package as pip leaves it: a module, and the entry points in its metadata."""
+    (tmp_path / "doubling.py").write_text(OFFERED)
+    about = tmp_path / "doubling-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: doubling\nVersion: 1.0\n")
+    points = (
+        "doubled = doubling:Doubled\ncents = doubling:Doubled\nempty = doubling:nothing\nno = doubling:NUMBER.title\n"
+    )
+    (about / "entry_points.txt").write_text(f"[rrf_design.transforms]\n{points}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for cached in (registry._offered, registry.get):
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in (registry._offered, registry.get):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("installed")
+def test_another_package_may_offer_one() -> None:
     case = {"prompt": "{{ n }}?", "row": {"n": 1}, "transform": "doubled"}
     assert dataset(case).node_by_id["other"].prompt == "1? Double it."
-    registry.get.cache_clear()
+    check_transform(get("doubled"), [(Original("{{ n }}?"), {}, [3.0], [6.0])])
+    assert type(get("unit")).__module__ == "rrf_design.transforms._quantities"  # nobody replaces one of the catalogue
+    assert "doubled" in names()
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["empty", "no"])
+def test_a_package_that_gives_no_transformation_is_one_line(name: str) -> None:
+    with pytest.raises(InputError, match=f"transform '{name}': its package (can't be loaded|gives str)"):
+        dataset({"prompt": "{{ n }}?", "row": {"n": 1}, "transform": name})

@@ -25,6 +25,7 @@ CHANGED: dict[str, Any] = {
     "not": "negation",
     "days": {"days-since": "2000-01-01"},
     "quoted": "quote-first",
+    "iso": "iso",
     "parts": {"parts": ["net", "tax"]},
     "items": "line-items",
     **{f"is {which}": {"one-against-rest": which} for which in ("B", "news", "normal")},
@@ -47,6 +48,8 @@ def delivered(case: dict[str, Any], answers: dict[str, str], **more: Any) -> Any
 def asked(case: dict[str, Any]) -> dict[str, str]:
     """The answers that were worked out, by the name of the change."""
     found = {name: text for name, text in case["answers"].items() if name in CHANGED}
+    if case in DAYS:
+        found["iso"] = case["answers"]["truth"]
     if "parts" in case:
         found["parts"] = '{{"net": {}, "tax": {}}}'.format(*case["parts"])
     if "items" in case:
