@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.errors import InputError, RRFError
 from rrf_design.promises import read_sheet
 from rrf_design.questions import dataset
@@ -53,6 +55,20 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Purchase:
+    """One thing that a run bought for the row, as its journal has it."""
+
+    name: str
+    at: datetime
+    why: str
+    cost: float
+    came: str
+    """What became of it."""
+    raw: Mapping[str, Any]
+    """What was sent and what came back; keys and passwords were left out when it was written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A row with everything that lies behind it."""
 
@@ -64,6 +80,10 @@ class Item:
     drawing: Markup | None = None
     note: str = ""
     """Why there is no more to show."""
+    bought: Sequence[Purchase] = ()
+    run: str = ""
+    ended: str = ""
+    """Why no more was bought, and in which run."""
 
     @property
     def groups(self) -> list[tuple[str, list[_Said]]]:
@@ -90,13 +110,70 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     if path.suffix.lower() == ".json":  # a document has what was delivered, not what was handed in
         own = {**library.handed_in(path.parent, recipe, name)} or own
     rows = [row for lines in library.answers(path.parent) for row in lines.of(name)]
+    told: dict[str, Any] = {}
+    if (there := library.events(path.parent, name)) is not None:
+        told = {"run": there[0].run, "bought": _bought(there[1]), "ended": _ended(there[1])}
+        rows = rows or _recorded(there[1])
     if not rows:
-        return Item(name, place, own, ours, note="No recorded answers of this row lie beside the table.")
+        return Item(name, place, own, ours, note="No recorded answers of this row lie beside the table.", **told)
     try:
         answers, drawing = _behind(recipe, own, name, rows)
     except (RRFError, ValueError) as error:
-        return Item(name, place, own, ours, note=f"What lies behind it can't be shown: {error}")
-    return Item(name, place, own, ours, answers, drawing)
+        return Item(name, place, own, ours, note=f"What lies behind it can't be shown: {error}", **told)
+    return Item(name, place, own, ours, answers, drawing, **told)
+
+
+def _bought(events: Sequence[Event]) -> list[Purchase]:
+    """What was bought, in the order in which it was asked for."""
+    why, made = dict[str, str](), list[Purchase]()
+    waiting: dict[tuple[str | None, int], Event] = {}
+    for event in events:
+        if event.kind is Kind.ROUND:
+            why |= dict.fromkeys(event.body["names"], _why(event.body))
+        elif event.kind is Kind.INTENT:
+            waiting[event.purchase, event.attempt] = event
+        elif event.kind is Kind.SETTLED:
+            asked = waiting.pop((event.purchase, event.attempt), event)
+            made.append(_purchase(asked, event, why))
+    return made + [_purchase(event, None, why) for event in waiting.values()]
+
+
+def _purchase(asked: Event, settled: Event | None, why: Mapping[str, str]) -> Purchase:
+    name, at = str(asked.body["name"]), datetime.fromtimestamp(asked.at, tz=UTC)
+    if settled is None:
+        came = "a person is asked" if asked.body.get("deferred") else "under way, or lost with its process"
+        return Purchase(name, at, why.get(name, ""), float(asked.body.get("price", 0.0)), came, {})
+    body, evidence = settled.body, settled.body.get("evidence") or {}
+    value = "" if body.get("value") is None else f": {cell_text(_numbers(body['value']))}"
+    reply = evidence.get("reply") or {}
+    raw = {"asked": reply.get("raw_request") or evidence.get("request"), "answered": reply.get("raw_response")}
+    raw = {key: said for key, said in raw.items() if said} or dict(evidence)
+    return Purchase(name, at, why.get(name, ""), float(body.get("price", 0.0)), f"{body['outcome']}{value}", raw)
+
+
+def _why(body: Mapping[str, Any]) -> str:
+    """Why a round asked for it, in words."""
+    if body.get("gamma") is None:
+        return "planned before any answer"
+    hidden = ", ".join(map(str, (body.get("support") or ())[:6]))
+    return f"the margin was {body['gamma']:.3g}" + (f": an error on {hidden} could hide" if hidden else "")
+
+
+def _ended(events: Sequence[Event]) -> str:
+    stopped = [event.body for event in events if event.kind is Kind.STOPPED]
+    return f"{stopped[-1]['because']}: {stopped[-1]['detail']}".rstrip(": ") if stopped else "it goes on"
+
+
+def _recorded(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The answers of a run as rows of recorded answers."""
+    found = []
+    for event in events:
+        evidence = event.body.get("evidence") or {}
+        if event.kind is Kind.SETTLED and evidence.get("format") == "rrf-answer":
+            reply = evidence.get("reply") or {}
+            text = {"text": reply.get("text")} if reply.get("outcome") == "answered" else {}
+            found.append({"node": event.body["name"], "together": True, **(text or {"status": event.body["outcome"]})})
+    return found
 
 
 def asked(library: Library, store: Path | None, question: Question) -> dict[str, Any]:
@@ -150,7 +227,12 @@ def _behind(
     """Who answered what, and the drawing of the field that they make."""
     one = dataset(recipe, [dict(own)])
     (item,) = one.items_in_order()
-    known = [{**row, "id": item.id} for row in rows]  # of a table without ids a row alone is number 1
+    known = []
+    for answered in rows:  # of a table without ids a row alone is number 1
+        own_node = answered["node"]
+        others = item.problem.read_together.get(own_node, ()) if answered.get("together") else ()
+        cells = {key: cell for key, cell in answered.items() if key != "together"}
+        known += [{**cells, "id": item.id, "node": node} for node in (own_node, *others)]
     with RecordedAnswers(one, known, checks=True) as recorded:
         given = recorded.of(item.id)
         votes = {} if one.recipe.fields else read_sheet(one, recorded, tuple(given)).rows[0].votes

@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rrf_design.acquisition import Journal, answer_log, read_run
+from rrf_design.acquisition.journal import Event
 from rrf_design.acquisition.redaction import without_password
 from rrf_design.acquisition.stores import has_table
 from rrf_design.errors import InputError, RRFError
@@ -39,6 +41,8 @@ STORES = (".sqlite", ".sqlite3", ".db")
 DEEPEST = 4
 MOST = 5000
 """Files of a folder that are looked at."""
+RUNS = 20
+"""Runs that are looked through for what was bought of a row."""
 LARGE = 8_000_000
 """Bytes. Of a larger document the list shows what its head says; its page is made when asked."""
 HEAD = 65_536
@@ -280,6 +284,18 @@ class Library:
                 run=run.run,
                 store=store,
             )
+
+    def events(self, folder: Path, item: str) -> tuple[LibraryEntry, Sequence[Event]] | None:
+        """What happened to an item in the newest run that has it: of the runs whose journal lies in
+        the folder or on a server.
+        """
+        runs = [e for e in self.entries() if e.kind == "run" and not e.trouble]
+        for entry in [e for e in runs if e.path is None or e.path.parent == folder][:RUNS]:
+            with suppress(RRFError), Journal(entry.store, read_only=True) as journal:
+                chains = journal.chains(entry.run)
+                if chains.per_item and (found := journal.events_of(entry.run, [item], chains)[item]):
+                    return entry, found
+        return None
 
     def recipe(self, path: Path) -> Recipe | None:
         """The recipe that a table or document was made with: the one it names, or the only one in

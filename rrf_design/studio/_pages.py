@@ -38,7 +38,7 @@ from rrf_design.reporting.pages import (
 from rrf_design.studio._index import PAGE, ListView, TableIndex
 from rrf_design.studio._items import Item
 from rrf_design.studio._library import Library, LibraryEntry
-from rrf_design.texts import cell_text
+from rrf_design.texts import cell_text, json_text
 from rrf_design.verdict import Verdict, table_sentence
 
 LONGEST = 4000
@@ -302,6 +302,7 @@ def item(entry: LibraryEntry, index: TableIndex, view: ListView, found: Item) ->
         prose(found.note) if found.note else None,
         tag("div", tag("div", left), tag("div", right), class_="sides") if any(right) else left,
         _part("What was asked and answered", _answers(found)) if found.answers else None,
+        _bought(found) if found.run else None,
         data_here="item",
     )
 
@@ -371,6 +372,29 @@ def _answers(found: Item) -> list[Child]:
             )
         )
     return made
+
+
+def _bought(found: Item) -> Markup:
+    """What was bought of the row, when and why, and what was sent and came back."""
+    head = ("when (UTC)", "what", "why", "cost", "came to")
+    rows = [
+        [f"{one.at:%Y-%m-%d %H:%M:%S}", one.name, one.why, amount(one.cost), _short(one.came)] for one in found.bought
+    ]
+    raw = [
+        tag(
+            "details",
+            tag("summary", f"{one.name}: raw request and response"),
+            tag("pre", json_text(one.raw, indent=1), tabindex="0"),
+        )
+        for one in found.bought
+        if one.raw
+    ]
+    return _part(
+        "What was bought, and why",
+        prose(f"In run {found.run}. It ended with: {found.ended}."),
+        table(head, rows, right=[3], most=len(rows) + 1),
+        raw,
+    )
 
 
 def live(entry: LibraryEntry) -> Markup:

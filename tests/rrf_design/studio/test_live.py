@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import re
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from rrf_design.acquisition import RunFollower
 from rrf_design.models.scripted import ScriptedModel
 from rrf_design.studio import Library
 from rrf_design.studio._live import _Watched, events
+from rrf_design.tables import delivery_of, write_output
 
 from .conftest import made
 
@@ -67,6 +69,24 @@ def test_at_the_end_the_counts_are_those_of_the_run(watched: dict[str, Any]) -> 
     assert (found["spent"], found["budget"], found["calls"]) == (run["spent"], 0.5, run["calls"])
     assert found["because"] == run["stopped_because"]
     assert follower.read() == 0
+
+
+def test_a_row_says_what_was_bought_when_and_why(
+    watched: dict[str, Any], open_studio: Callable[..., Any], tmp_path: Path
+) -> None:
+    for name in ("r.toml", "t.jsonl", "runs.sqlite"):
+        (tmp_path / name).write_bytes((watched["folder"] / name).read_bytes())
+    write_output(tmp_path / "out.csv", delivery_of(rrf.dataset(tmp_path / "r.toml"), watched["run"]))
+    studio = open_studio(tmp_path)
+    text = html.unescape(re.sub("<[^>]*>", " ", studio.get("/item", of="out.csv", id="r/5").text))
+    assert f"In run {watched['run'].run}." in text
+    assert re.search(r"sum +planned before any answer +0 +parse failure", text)
+    assert re.search(r"again +planned before any answer +0 +answered: 15", text)
+    assert '"text": "no idea"' in text
+    assert "5 + 10 of r/5 Sum?" in text
+    agreed = studio.get("/item", of="out.csv", id="r/6").text  # no recorded answers lie beside it: those of the run
+    assert "3 answers, all of them 16" in agreed
+    assert "The field" in agreed
 
 
 def test_the_studio_writes_no_byte_of_a_journal(watched: dict[str, Any], open_studio: Callable[..., Any]) -> None:
