@@ -55,7 +55,7 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Purchase:
+class RowPurchase:
     """One thing that a run bought for the row, as its journal has it."""
 
     name: str
@@ -80,7 +80,7 @@ class Item:
     drawing: Markup | None = None
     note: str = ""
     """Why there is no more to show."""
-    bought: Sequence[Purchase] = ()
+    bought: Sequence[RowPurchase] = ()
     run: str = ""
     ended: str = ""
     """Why no more was bought, and in which run."""
@@ -123,9 +123,9 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     return Item(name, place, own, ours, answers, drawing, **told)
 
 
-def _bought(events: Sequence[Event]) -> list[Purchase]:
+def _bought(events: Sequence[Event]) -> list[RowPurchase]:
     """What was bought, in the order in which it was asked for."""
-    why, made = dict[str, str](), list[Purchase]()
+    why, made = dict[str, str](), list[RowPurchase]()
     waiting: dict[tuple[str | None, int], Event] = {}
     for event in events:
         if event.kind is Kind.ROUND:
@@ -138,17 +138,17 @@ def _bought(events: Sequence[Event]) -> list[Purchase]:
     return made + [_purchase(event, None, why) for event in waiting.values()]
 
 
-def _purchase(asked: Event, settled: Event | None, why: Mapping[str, str]) -> Purchase:
+def _purchase(asked: Event, settled: Event | None, why: Mapping[str, str]) -> RowPurchase:
     name, at = str(asked.body["name"]), datetime.fromtimestamp(asked.at, tz=UTC)
     if settled is None:
         came = "a person is asked" if asked.body.get("deferred") else "under way, or lost with its process"
-        return Purchase(name, at, why.get(name, ""), float(asked.body.get("price", 0.0)), came, {})
+        return RowPurchase(name, at, why.get(name, ""), float(asked.body.get("price", 0.0)), came, {})
     body, evidence = settled.body, settled.body.get("evidence") or {}
     value = "" if body.get("value") is None else f": {cell_text(_numbers(body['value']))}"
     reply = evidence.get("reply") or {}
     raw = {"asked": reply.get("raw_request") or evidence.get("request"), "answered": reply.get("raw_response")}
     raw = {key: said for key, said in raw.items() if said} or dict(evidence)
-    return Purchase(name, at, why.get(name, ""), float(body.get("price", 0.0)), f"{body['outcome']}{value}", raw)
+    return RowPurchase(name, at, why.get(name, ""), float(body.get("price", 0.0)), f"{body['outcome']}{value}", raw)
 
 
 def _why(body: Mapping[str, Any]) -> str:
