@@ -20,7 +20,8 @@ def _use_everything() -> None:
     """Certify, verify and repair six wordings of one question, one answer of them wrong: each takes
     its usual path.
 
-    The six all touch each other; a chain is verified along its edges, by another kernel.
+    The six all touch each other; a chain is verified along its edges, by another kernel, and a star
+    around its hub, by a third.
     """
     from rrf_design.certificates import certify, verify
     from rrf_design.checker.kernel import all_compiled as checker_compiled
@@ -42,10 +43,17 @@ def _use_everything() -> None:
         relations=[{"id": f"r{i}", "tail": str(i), "head": str(i + 1)} for i in range(29)],
         anchors=[{"id": f"a{i}", "node": str(i)} for i in range(30)],
     )
+    leaves = [f"n{i}" for i in range(200)]  # so many that their sets can't be walked
+    star = Problem(
+        nodes=[{"id": name} for name in ("hub", *leaves)],
+        relations=[{"id": f"to-{name}", "tail": "hub", "head": name} for name in leaves],
+        anchors=[{"id": f"at-{name}", "node": name, "value": 0.0} for name in leaves],
+    )
     with solvers_compiled(), checker_compiled():
         verify(certify(problem))
         for k in (1, 4):  # large supports have a search of their own
             verify(certify(chain, k=k, budgets=[]))
+        verify(certify(star, k=2, budgets=[]))
         repair(problem, {**dict.fromkeys(names, 42.0), "b": 17.0})
 
 

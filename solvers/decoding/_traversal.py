@@ -37,6 +37,8 @@ BUFFER = 256
 """Pairs that a scan returns at first; when there are more, it is repeated with room for all."""
 LOUD = 8
 """Rows that the first scan of a dense field looks at."""
+KEPT = 1024
+"""Bases of single nodes that are kept for the next syndromes of a design, and numbers in each."""
 TELLING = 0.1
 """Seconds between two reports of progress."""
 
@@ -374,10 +376,17 @@ class Basis:
 
         if not nodes:
             return cls(slice(0), np.zeros((0, 0)), 0.0, False)
+        known: dict[tuple[int, ...], Basis] = spans.bases
+        if nodes in known:
+            return known[nodes]
         rows, columns = spans.columns(nodes)
         inexact = float(np.linalg.norm(spans.error[list(nodes)]))
         vectors, error, dropped = orthonormal(columns, inexact, DEPENDENT)
-        return cls(rows, vectors, float(error), bool(dropped) or bool(spans.dropped[list(nodes)].any()))
+        made = cls(rows, vectors, float(error), bool(dropped) or bool(spans.dropped[list(nodes)].any()))
+        if len(nodes) == 1 and len(known) < KEPT and columns.size <= KEPT:
+            vectors.setflags(write=False)
+            known[nodes] = made
+        return made
 
     @property
     def moves(self) -> float:

@@ -73,6 +73,11 @@ class Spans:
     def dense(self) -> bool:
         return isinstance(self.basis, np.ndarray)
 
+    @cached_property
+    def bases(self) -> dict[tuple[int, ...], Any]:
+        """What is known of supports, for the syndromes that follow."""
+        return {}
+
     def project(self, vector: Array) -> Array:
         """Q_jᵀ v for all nodes, as (n, width)."""
         basis = self.basis

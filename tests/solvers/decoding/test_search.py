@@ -325,6 +325,20 @@ def test_agrees_with_the_search(known, dims):
                 np.testing.assert_allclose(B @ batch.error[i], B @ single.error, atol=1e-9)
 
 
+def test_what_a_design_remembers_changes_no_bit():
+    rng = np.random.default_rng(7)
+    for _ in range(10):
+        B, groups, k, e = random_field(rng, integer=False)
+        decoder = SupportDecoder(B, groups)
+        for _ in range(3):
+            s = B @ e + 1e-3 * rng.normal(size=len(B))
+            found, fresh = (each.decode(s, k=k, epsilon=0.01) for each in (decoder, SupportDecoder(B, groups)))
+            assert found.error.tobytes() == fresh.error.tobytes()
+            assert (found.residual, found.tested) == (fresh.residual, fresh.tested)
+            assert [one.support for one in found.explanations] == [one.support for one in fresh.explanations]
+            e = rng.permutation(e)
+
+
 def test_too_many_supports_are_refused():
     assert not table_fits(200, 2)
     with pytest.raises(ValueError, match="use SupportDecoder"):
