@@ -111,6 +111,9 @@ def suggest_verb(
     kinds = ", ".join(dict.fromkeys(one.transform for one in found))
     where = "" if output is None else f"{output}: "
     printer.news(f"{where}{len(found)} candidates on sale ({kinds or 'nothing fits'}); plan and acquire choose.")
+    if model is not None:
+        kept = sum("lost" not in entry for entry in more)
+        printer.news(f"{kept} of {len(more)} wordings by {model} kept what the answer hangs on; read them.")
     return 0 if found else 1
 
 

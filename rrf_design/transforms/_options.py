@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from rrf_design.transforms._base import BRACES, CHOICE, TRUTH, Options, Original, Transform, Transformed
@@ -17,7 +18,8 @@ class PermuteOptions(Transform):
     """The same options in another order.
 
     Lettered lines (`A) …`) change what their letter means, so the answer is permuted; options that
-    are named by words in the prompt only change places, and the answer stays. With `swap` two
+    are listed by words only change places, and the answer stays. What a sentence says of an option
+    stays as it is. With `swap` two
     columns are exchanged, and `change` of the ask says what that does.
     """
 
@@ -34,8 +36,8 @@ class PermuteOptions(Transform):
         order, count = self._order(question, options), len(question.choices)
         if sorted(order) != list(range(count)) or order == list(range(count)):
             return f"{order} is no other order of 0..{count - 1}"
-        if _lettered(question) is None and _named(question) is None:
-            return "the prompt does not list the options one by one, as lines (A) … or as words that stand there once"
+        if _lettered(question) is None and not _named(question):
+            return "the prompt does not list the options one by one, as lines (A) … or as words with commas between"
         return ""
 
     def _order(self, question: Original, options: Options) -> list[int]:
@@ -49,9 +51,12 @@ class PermuteOptions(Transform):
             return Transformed(_swapped(question.prompt, options["swap"]))
         order = self._order(question, options)
         lines = _lettered(question)
-        places = lines if lines is not None else _named(question)
-        assert places is not None
-        return Transformed(_moved(question.prompt, places, order), {"permute": order} if lines is not None else None)
+        if lines is not None:
+            return Transformed(_moved(question.prompt, lines, order), {"permute": order})
+        prompt = question.prompt
+        for places in reversed(_named(question)):  # from the end, so that the places before stay where they are
+            prompt = _moved(prompt, places, order)
+        return Transformed(prompt)
 
     def proposals(self, question: Original) -> Iterator[Any]:
         yield self.name
@@ -72,15 +77,33 @@ def _lettered(question: Original) -> list[Span] | None:
     return found
 
 
-def _named(question: Original) -> list[Span] | None:
-    """Where the options stand as words, outside of placeholders."""
+_MARKS = r"[\s,;/|:\"'`()\[\]*•-]*"
+_BETWEEN = re.compile(
+    rf"{_MARKS}(?:\b(?:or|and|oder|und|ou|et|o|y)\b)?{_MARKS}(?:\b(?:an?|the|eine?|une?)\b)?{_MARKS}", re.IGNORECASE
+)
+"""What may stand between two options of a list; anything else is a sentence about them."""
+
+
+def _named(question: Original) -> list[list[Span]]:
+    """Where the options stand in lists, as words outside of placeholders; for each list their
+    places in the order of the choices.
+    """
     hidden = BRACES.sub(lambda part: "\0" * len(part[0]), question.prompt)
-    found = []
-    for option in question.choices:
-        hits = list(re.finditer(rf"(?<!\w){re.escape(option)}(?!\w)", hidden))
-        if len(hits) != 1 or len(option) < 2:
-            return None
-        found.append(hits[0].span())
+    words = sorted(question.choices, key=len, reverse=True)
+    if any(len(word) < 2 for word in words):
+        return []
+    either = "|".join(map(re.escape, words))
+    hits = list(re.finditer(rf"(?<!\w)(?:{either})(?!\w)", hidden))
+    found, at, count = [], 0, len(words)
+    while at + count <= len(hits):
+        run = hits[at : at + count]
+        gaps = (hidden[one.end() : other.start()] for one, other in pairwise(run))
+        if len({hit[0] for hit in run}) == count and all(_BETWEEN.fullmatch(gap) for gap in gaps):
+            spans = {hit[0]: hit.span() for hit in run}
+            found.append([spans[option] for option in question.choices])
+            at += count
+        else:
+            at += 1
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import combinations
 from typing import Any
@@ -87,3 +88,56 @@ def test_of_few_items_nothing_is_proposed() -> None:
     found = rrf.measure(data, answers).content["shared_errors"]
     assert (found["groups"], found["next"], found["threes"], found["best_three"]) == ([], [], [], None)
     assert len(found["pairs"]) == 6
+
+
+BY_HAND = {
+    # One letter an item, t is the truth, - was never answered; 24 items.
+    "first": "tttttttttxxxxxxxxyyyyttt",
+    "again": "tttttttttxxxxxxxxyyyytt-",
+    "cents": "ttttttxxtxxxxttttyttttt-",
+    "other": "tttttxttttttttttxyzzttzz",
+}
+PRICES = {"again": 1.0, "cents": 2.0, "other": 5.0}
+VALUES = {"t": 10, "x": 7, "y": 8, "z": 9}
+
+
+def clopper(items: int, wrong: int, confidence: float) -> float:
+    """The largest rate at which so few wrong ones are not too rare, by bisection of a plain sum."""
+    low, high = wrong / items, 1.0
+    for _ in range(60):
+        rate = (low + high) / 2
+        chance = sum(math.comb(items, w) * rate**w * (1 - rate) ** (items - w) for w in range(wrong + 1))
+        low, high = (rate, high) if chance > 1 - confidence else (low, rate)
+    return high
+
+
+def test_a_log_by_hand_is_counted_as_one_would_on_paper() -> None:
+    asks: list[dict[str, Any]] = [{"id": "first", "prompt": "{{ no }}?"}]
+    asks += [
+        {"id": n, "like": "first", "prompt": f"{n} {{{{ no }}}}?", "cost": c, "buy": "if needed"}
+        for n, c in PRICES.items()
+    ]
+    recipe = {"data": {"id": "no", "gold": "t"}, "answer": {"of": "first", "tolerance": 0.01}, "ask": asks}
+    log = [
+        {"id": str(at), "node": node, "value": VALUES[mark]}
+        for node, marks in BY_HAND.items()
+        for at, mark in enumerate(marks)
+        if mark != "-"
+    ]
+    found = rrf.measure(rrf.dataset(recipe, [{"no": str(at), "t": 10} for at in range(24)]), log)
+    shared = found.content["shared_errors"]
+    counted = {tuple(pair["nodes"]): (pair["both_wrong"], pair["same_wrong"]) for pair in shared["pairs"]}
+    # Answers that never came are wrong, and agree with nobody.
+    assert counted["first", "again"] == (12, 12)
+    assert counted["first", "cents"] == (5, 5)
+    assert counted["first", "other"] == (4, 2)
+    assert counted["cents", "other"] == (2, 1)  # the 18th; and the last, where one of them never came
+    for pair in shared["pairs"]:
+        assert pair["bound"] == pytest.approx(clopper(24, pair["same_wrong"], 0.95), abs=1e-9)
+    (group,) = shared["groups"]
+    assert set(group["nodes"]) >= {"first", "again"}
+    steps = [(step["node"], step["before"], step["after"]) for step in shared["next"]]
+    assert steps == [("cents", 12, 5), ("other", 5, 1)]  # 7 of 24 for 2, not 10 of 24 for 5; then 4 of 24 for 5
+    assert shared["next"][0]["fall_per_cost"] == pytest.approx(7 / 24 / 2)
+    assert shared["next"][1]["bound"] == pytest.approx(clopper(24, 1, 1 - 0.05 / 16), abs=1e-9)
+    assert shared["best_three"]["hidden_wrong"] == 6  # 10th to 13th, 17th and 18th: three or four say one wrong value

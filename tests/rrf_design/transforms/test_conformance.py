@@ -106,6 +106,20 @@ def test_options_that_are_not_listed_one_by_one_can_not_be_permuted() -> None:
         dataset(case | {"transform": {"permute-options": [0, 1]}})
 
 
+def test_options_change_places_in_lists_and_never_in_sentences() -> None:
+    def asked(prompt: str, order: Any = True) -> str:
+        question = Original(prompt, CHOICE, ("refund", "repair", "other"))
+        return get("permute-options").apply(question, {"permute-options": order}).prompt
+
+    twice = "refund, repair or other? {{ text }}\nWrite one of: refund, repair, other"
+    assert asked(twice) == "repair, other or refund? {{ text }}\nWrite one of: repair, other, refund"
+    prose = "Money back is refund; mending is repair. {{ refund }} Options: 'refund' / 'repair' / 'other'"
+    assert asked(prose, [2, 0, 1]).startswith("Money back is refund; mending is repair. {{ refund }}")
+    assert asked(prose, [2, 0, 1]).endswith("'other' / 'refund' / 'repair'")
+    with pytest.raises(InputError, match="does not list the options"):
+        asked("Write refund if money is wanted, repair if it broke, other if neither. {{ text }}")
+
+
 def test_reword_is_read_as_its_older_name() -> None:
     def digest(key: str) -> str:
         ask = [{"id": "a", "prompt": "{{ x }}?"}, {"id": "b", "like": "a", key: {"unit": "cents", "scale": 100}}]
