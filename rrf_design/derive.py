@@ -255,30 +255,61 @@ def field_problems(problem: Problem, held: Collection[str] = ()) -> tuple[Proble
     """
     if problem.deliver is None or len(problem.deliver) == 1:
         return (problem,)
-    part = linked_nodes(problem, held)
     marked = problem.held_beside(held).intersection(
         block.id for block in problem.blocks if block.trusted is False or block.rate is not None
     )
-    return tuple(_one_field(problem, name, part[name], marked) for name in problem.deliver)
+    part = linked_nodes(problem, held)
+    fields = []
+    for name in problem.deliver:
+        there = {*held, problem.asked_as(name)}  # a field is judged as if its own question were asked
+        own = part if problem.node_by_id[problem.asked_as(name)].cost is None else linked_nodes(problem, there)
+        fields.append(_one_field(problem, name, _with_questions(problem, own[name], there), marked))
+    return tuple(fields)
 
 
 def linked_nodes(problem: Problem, held: Collection[str] | None = None) -> dict[str, set[str]]:
-    """By node: the nodes that blocks link it with, owned or `held` (None: or on sale), however far;
-    blocks that share a weight or noise belong together.
+    """By node: the nodes that blocks link it with where these entries are held (None: everything on
+    sale), however far; blocks that share a weight or noise belong together. An owned block about a
+    question that is not asked links nothing.
     """
     part = {node.id: {node.id} for node in problem.nodes}
-    there = [block for block in problem.blocks if held is None or block.owned or block.id in held]
-    counted = None if held is None else problem.held_beside(held)
-    sharing = {block.id: block for block in there if counted is None or block.id in counted}
+    counted = problem.block_by_id.keys() if held is None else problem.held_beside(held)
+    missing = frozenset[str]() if held is None else _unasked(problem, held)
+    there = {block.id: block for block in problem.blocks if block.id in counted}
     shared: dict[str, set[str]] = {}
-    for block in sharing.values():
+    for block in there.values():
         shared.setdefault(block.family_name, set()).update(block.nodes)
-    linked = [*shared.values(), *(set(entry.nodes) for entry in (*there, *problem.nonlinear))]
-    linked += [{n for name in one.blocks if name in sharing for n in sharing[name].nodes} for one in problem.noise]
+    linked = [*shared.values(), *(set(entry.nodes) for entry in there.values())]
+    linked += [set(entry.nodes) for entry in problem.nonlinear if missing.isdisjoint(entry.nodes)]
+    linked += [{n for name in one.blocks if name in there for n in there[name].nodes} for one in problem.noise]
     for names in linked:
         together = set().union(*(part[name] for name in names))
         part.update(dict.fromkeys(together, together))
     return part
+
+
+def _unasked(problem: Problem, held: Collection[str]) -> frozenset[str]:
+    """The nodes whose question is on sale and not held."""
+    asked = {node.id: problem.asked_as(node.id) for node in problem.nodes}
+    return frozenset(n for n, q in asked.items() if problem.node_by_id[q].cost is not None and not {n, q} & set(held))
+
+
+def _with_questions(problem: Problem, field: Collection[str], held: Collection[str]) -> set[str]:
+    """The nodes of a field, and the questions on sale that owned blocks would bring to it: asking
+    one may help several fields, and joins them only once it is asked.
+    """
+    missing, members = _unasked(problem, held), set(field)
+    if not missing:
+        return members
+    owned = (block for block in problem.blocks if block.owned)
+    around = [names for entry in (*owned, *problem.nonlinear) if missing & (names := set(entry.nodes))]
+    before = 0
+    while before < len(members):
+        before = len(members)
+        for names in around:
+            if names & members and names - missing <= members:
+                members |= names
+    return members
 
 
 def part_of(problem: Problem, members: Collection[str]) -> Problem:

@@ -27,11 +27,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from rrf_design.arguments import seconds_of
-from rrf_design.checks import (
-    decides,
-    rows_of,
-    worth_of,
-)
+from rrf_design.checks import decides, rows_of, worth_of
 from rrf_design.derive import field_problems, with_classes
 from rrf_design.errors import InputError
 from rrf_design.files import canonical_digest
@@ -195,8 +191,10 @@ class TableEngine:
         """Equal agreement patterns are judged once; tests compare with what is said without it."""
         self._whole: dict[str, ItemTemplate] = {}
         """By structure: what all fields of an item share, so what it costs."""
-        self._templates: dict[str, tuple[ItemTemplate, ...]] = {}
-        """By structure: one template for each delivered field."""
+        self._templates: dict[tuple[str, frozenset[str]], tuple[ItemTemplate, ...]] = {}
+        """By structure, and what is held of its links: one template for each delivered field."""
+        self._links: dict[str, frozenset[str]] = {}
+        """By structure: what is on sale, where some of it would join fields."""
         self._chosen: dict[str, frozenset[str]] = {}
         for key, example in examples.items():
             self.learn(key, example)
@@ -207,14 +205,21 @@ class TableEngine:
         chosen = () if select is None else whole.problem.resolve(select)
         _ = whole.problem.structure
         with_classes(whole.problem, self._filler.open_nodes, 1)
-        self._whole[structure], self._templates[structure] = whole, self._fields(whole)
-        self._chosen[structure] = frozenset(chosen) - whole.on_sale
+        self._whole[structure], self._chosen[structure] = whole, frozenset(chosen) - whole.on_sale
+        priced = frozenset(entry.id for entry in (*example.nodes, *example.blocks) if entry.cost is not None)
+        self._links[structure] = frozenset() if field_problems(example) == field_problems(example, priced) else priced
 
-    def _fields(self, whole: ItemTemplate) -> tuple[ItemTemplate, ...]:
-        problems = field_problems(whole.problem)
-        if problems == (whole.problem,):
-            return (whole,)
-        return tuple(ItemTemplate(one, self._filler.open_nodes.intersection(one.node_by_id)) for one in problems)
+    def _templates_of(self, item: _Item) -> tuple[ItemTemplate, ...]:
+        """One for each delivered field: what was asked or said of an item may join some."""
+        structure, problem, held = item.raw.structure, item.template.problem, frozenset[str]()
+        if links := self._links[structure]:
+            asked = (problem.asked_as(name) for name in item.raw.answers if name in problem.node_by_id)
+            held = self._chosen[structure].union(item.raw.reviews, asked) & links
+        if (structure, held) not in self._templates:
+            fields, free = field_problems(problem, held), self._filler.open_nodes
+            found = (ItemTemplate(one, free.intersection(one.node_by_id)) for one in fields)
+            self._templates[structure, held] = (item.template,) if fields == (problem,) else tuple(found)
+        return self._templates[structure, held]
 
     def rows(self, items: Sequence[RawItem]) -> list[Row]:
         """One row for each item, in order: all are read, then decoded together, then said, field by
@@ -348,7 +353,7 @@ class TableEngine:
 
     def _of_fields(self, item: _Item) -> list[_Item]:
         """One for each delivered field, with the answers and reviews that speak of it."""
-        templates = self._templates[item.raw.structure]
+        templates = self._templates_of(item)
         if templates == (item.template,):
             return [item]
         known = self._whole[item.raw.structure].anchors

@@ -165,14 +165,16 @@ def delivery_of(dataset: Dataset, run: Acquisition) -> Delivery:
     """The delivered table of a run over this data set."""
     results = {entry.item: entry for entry in run.items}
     rows = []
-    fields: dict[str, tuple[Problem, ...]] = {}
+    fields: dict[tuple[str, tuple[str, ...]], tuple[Problem, ...]] = {}
     ending = f"the run is {run.stopped_because}" + (f": {run.detail}" if run.detail else "")
     for item in dataset.items_in_order():
         if item.id not in results:
             raise InputError(f"run {run.run}: it has no item {item.id!r}; deliver it with the table it was begun with")
-        if item.structure not in fields:
-            fields[item.structure] = field_problems(dataset.structures[item.structure].example)
-        parts, found = fields[item.structure], results[item.id]
+        found = results[item.id]
+        key = item.structure, found.selected
+        if key not in fields:
+            fields[key] = field_problems(dataset.structures[item.structure].example, found.selected)
+        parts = fields[key]
         made = (_row(found, problem, item.parsers, item.structure, ending=ending) for problem in parts)
         rows.append(joined_row([(delivered_node(problem), row) for problem, row in zip(parts, made, strict=True)]))
     return Delivery(dataset, rows)

@@ -8,8 +8,9 @@ rationals (a negative pivot would refute the lower bound), and for the witness's
 upper²·I must not be positive definite. Beside the bounds, `verify` meets sealed forgeries and bytes
 without sense (`scenarios.rigour.forgeries`), policies, audits and pilots are forged
 (`scenarios.rigour.forged_promises`, `scenarios.rigour.forged_policies`), journals are damaged
-(`scenarios.rigour.damaged_journals`), plans with decimal prices meet exhaustive search, and what
-nobody bought must change nothing (`scenarios.rigour.unbought_entries`).
+(`scenarios.rigour.damaged_journals`), plans with decimal prices meet exhaustive search, plans with
+a limit have to end by it, and what nobody bought must change nothing
+(`scenarios.rigour.unbought_entries`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
 from scenarios.kit.hostile_fields import FAMILIES, field, handed_over
 from scenarios.kit.large_supports import small_field
 from scenarios.kit.rows import batches, column, count, grouped, missing, seeds_of, summary, totals, values, where
-from scenarios.rigour.bundled_plans import bundle_case
+from scenarios.rigour.bundled_plans import bundle_case, limited_case
 from scenarios.rigour.changed_leaves import leaf_case
 from scenarios.rigour.damaged_journals import PlayedRun, journal_case, postgres
 from scenarios.rigour.decimal_budgets import budget_case
@@ -52,6 +53,7 @@ ATTACKS = (
     "programs",
     "budgets",
     "bundles",
+    "limits",
     "repairs",
     "rivals",
     "unbought",
@@ -83,9 +85,15 @@ def run(context: Context, part: Part) -> Row:
     if kind in ("budgets", "bundles"):
         cases = [(budget_case if kind == "budgets" else bundle_case)(seed) for seed in seeds]
         return {"attack": kind, "tried": len(cases), **totals(cases, "over illegal worse optimal")}
+    if kind == "limits":
+        limited_case(0)  # compile
+        plans = [limited_case(seed) for seed in seeds]
+        late = max(column(plans, "late"))
+        return {"attack": kind, "late": late, **totals(plans, "tried ended false optimal refused")}
     if kind == "unbought":
         pairs = [unbought_case(seed) for seed in seeds]
-        return {"attack": kind, "tried": len(pairs), **totals(pairs, "refused different")}
+        apart = count(pairs, "apart")
+        return {"attack": kind, "tried": len(pairs), "apart": apart, **totals(pairs, "refused different")}
     if kind in ("repairs", "rivals"):
         played = [(repair_case if kind == "repairs" else rival_case)(seed) for seed in seeds]
         verdicts = {method: Counter(c["verdict"] for c in where(played, method=method)) for method in METHODS}
@@ -238,9 +246,19 @@ def _judge_attack(page: Report, kind: str, found: Rows) -> None:
             over == illegal == worse == 0,
             f"{over} of {tried} over the budget{broken}, {worse} below the best margin",
         )
+    elif kind == "limits":
+        ended, optimal, refused = totals(found, "ended optimal refused").values()
+        late = max((value["late"] for value in found), default=0.0)
+        page.check(
+            kind,
+            ended == tried and not wrong and (late <= 1.0 or page.quick),
+            f"{ended} of {tried} plans end, at most {max(late, 0.0):.2g} s of computing after their limit;"
+            f" {wrong} say something false; {optimal} optimal, {refused} refused",
+        )
     elif kind == "unbought":
-        refused, different = totals(found, "refused different").values()
-        page.none(kind, different, f"of {tried} pairs say otherwise of what is held; {refused} refused")
+        refused, different, apart = totals(found, "refused different apart").values()
+        seen = f"of {tried} pairs say otherwise of what is held; {apart} with two fields apart, {refused} refused"
+        page.none(kind, different, seen)
     else:
         false, sure = totals(_verdicts(found), "false consistent").values()
         page.none(kind, false, f"of {tried} say something false; {sure} consistent")

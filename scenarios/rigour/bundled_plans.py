@@ -4,10 +4,18 @@ requires, excludes, rules of a group, tiers, free blocks, ties.
 A block can only be bought with the queries that it touches. Money is counted in fractions. Plans
 with a budget and plans with a target are held against all subsets that keep the rules: none over
 the budget, none that breaks a rule, none called optimal that is not, no upper bound below the best.
+
+The same markets with noise, uncertain blocks, answers of two numbers and promised errors are
+planned with a limit of time. What a limit ends may be worse, and says nothing false; and it does
+end: a plan that computes on long after its limit is stopped and counted.
 """
 
 from __future__ import annotations
 
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -15,16 +23,20 @@ from typing import Any
 import numpy as np
 
 import rrf_design as rrf
+from rrf_design.errors import RRFError
 
 PRICES = ("0.05", "0.1", "0.1", "0.1", "0.15", "0.2", "0.3", "0.7", "1.1", "0")
 NAMES = ("a", "b", "c", "d")
 Chosen = tuple[str, ...]
+LIMIT = 0.2  # seconds
+PATIENCE = 100  # times the limit, of computing: then a plan is stopped
+FEW = 40  # choices that are gone through where a limit may end a plan
 
 
 class DrawnMarket:
     """One market, drawn by a seed, with its own prices and rules beside the problem."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, varied: bool = False) -> None:
         rng = self.rng = np.random.default_rng([3, seed])
         self.cost: dict[str, Fraction] = {}
         nodes: list[dict[str, Any]] = [{"id": name} | self._priced(name, 0.3) for name in NAMES]
@@ -66,8 +78,10 @@ class DrawnMarket:
             self.steps = [Fraction(price) for price in told]
             tiers = [{"id": "tier", "blocks": self.tier, "prices": [float(price) for price in told]}]
         premise = self._premise(nodes, anchors)
+        if varied:
+            premise |= self._varied(nodes, relations, anchors)
         self.problem = rrf.Problem(
-            k=1, nodes=nodes, relations=relations, anchors=anchors, tiers=tiers, rules=self.groups, **premise
+            nodes=nodes, relations=relations, anchors=anchors, tiers=tiers, rules=self.groups, **{"k": 1} | premise
         )
 
     def _priced(self, name: str, share: float) -> dict[str, float]:
@@ -89,6 +103,32 @@ class DrawnMarket:
             for node in nodes[1:3]:
                 node["unit"] = "both"
         return {}
+
+    def _varied(
+        self, nodes: list[dict[str, Any]], relations: list[dict[str, Any]], anchors: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Answers of two numbers, noise, copies and uncertain blocks; an error to promise."""
+        rng = self.rng
+        wide = int(rng.choice([1, 1, 2]))
+        noisy, uncertain, copied = (share * float(rng.random() < 0.4) for share in (0.6, 0.6, 0.6))
+        for node in nodes:
+            node["dim"] = wide
+        for block in (*relations, *anchors):
+            matrix = rng.integers(-1, 3, (wide, wide)).astype(float)
+            matrix[0, 0] = 1.0
+            if "tail" in block:
+                block["transport"] = {"matrix": matrix.tolist()}
+            else:
+                block |= {"rows": (np.abs(matrix) + np.eye(wide)).tolist(), "value": [0.0] * wide}
+            if rng.random() < noisy:
+                block["sigma"] = float(rng.choice([0.5, 1.0, 2.0]))
+            elif rng.random() < uncertain:
+                block["uncertainty"] = float(rng.choice([0.05, 0.2]))
+            elif rng.random() < copied:
+                block |= {"family": "copies", "weight": 1.0}
+        premise: dict[str, Any] = {"k": int(rng.integers(1, 3))}
+        premise |= {"epsilon": 0.1} if rng.random() < 0.4 else {}
+        return premise | ({"delta": float(rng.choice([0.5, 2.0]))} if rng.random() < 0.3 else {})
 
     def price(self, chosen: Chosen) -> Fraction:
         inside = sum(name in self.tier for name in chosen)
@@ -148,3 +188,77 @@ def bundle_case(seed: int) -> dict[str, Any]:
         found["over"] += str(plan.status) == "optimal" and market.price(chosen) > least
         found["optimal"] += str(plan.status) == "optimal"
     return found
+
+
+class StillPlanning(BaseException):
+    """What ends a plan that does not end by itself; no planner catches it."""
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Raise `StillPlanning` after so many seconds of computing, however busy the machine is."""
+
+    def stop(*_: Any) -> None:
+        raise StillPlanning
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def limited_case(seed: int) -> dict[str, Any]:
+    """One market, planned with a budget and with a target, each with a limit: how many plans were
+    `tried` and `ended`, by how many seconds of computing the slowest was `late`, and how many say
+    something `false`.
+    """
+    market = DrawnMarket(seed, varied=True)
+    rng, found = market.rng, {"tried": 0, "ended": 0, "late": 0.0, "false": 0, "optimal": 0, "refused": 0}
+    budget, target = float(rng.choice([0.3, 0.8, 2.0])), float(rng.choice([0.1, 0.4, 0.8]))
+    method = str(rng.choice(["auto", "optimal", "witness-cuts"]))
+    goals: list[dict[str, Any]] = [{"budget": budget}, {"target": target}]
+    for goal in goals:
+        found["tried"] += 1
+        plan, begun = None, time.process_time()
+        try:
+            with stopped_after(PATIENCE * LIMIT):
+                plan = rrf.plan(market.problem, method=method, time_limit=LIMIT, **goal)
+        except RRFError:  # nothing is affordable, or the method is not for such a problem
+            found["refused"] += 1
+        except StillPlanning:
+            found["ended"] -= 1
+        found["ended"] += 1
+        found["late"] = max(found["late"], time.process_time() - begun - LIMIT)
+        if plan is not None:
+            found["false"] += not _true(market, plan, **goal)
+            found["optimal"] += str(plan.status) == "optimal"
+    return found
+
+
+def _true(market: DrawnMarket, plan: Any, *, budget: float | None = None, target: float | None = None) -> bool:
+    """Whether a plan is what it says, and where there are few choices: whether no other contradicts
+    it.
+    """
+    chosen, status, problem = tuple(sorted(plan.selected)), str(plan.status), market.problem
+    if status == "infeasible":
+        legal = True
+    else:
+        legal = market.legal(chosen) and abs(float(market.price(chosen)) - plan.cost) <= 1e-9
+        legal &= budget is None or market.price(chosen) <= Fraction(str(budget))
+    choices = market.choices()
+    if not legal or len(choices) > FEW or problem.delta is not None or any(b.uncertainty for b in problem.blocks):
+        return legal
+    value = {choice: problem.margin(list(choice)).value for choice in choices}
+    if target is not None:
+        reaching = [market.price(choice) for choice in choices if value[choice] >= target * (1 - 1e-9)]
+        if status == "infeasible":
+            return not reaching
+        return status != "optimal" or market.price(chosen) <= min(reaching, default=Fraction(0))
+    assert budget is not None
+    best = max((value[c] for c in choices if market.price(c) <= Fraction(str(budget))), default=0.0)
+    if abs(plan.gamma - value[chosen]) > 1e-7 * (1 + value[chosen]) or plan.upper_bound < best * (1 - 1e-7) - 1e-9:
+        return False
+    return status != "optimal" or plan.gamma >= best * (1 - 1e-5) - 1e-9

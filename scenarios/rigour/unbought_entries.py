@@ -6,7 +6,8 @@ noise, the confidence of estimates, units, marks on checks that may be wrong, ra
 values) is read twice: as it is, and with one more entry on sale, a check, a relation, or a question
 with owned blocks around it, which shares as much with what is held as it can. Every verb that
 speaks of what is held has to say the same of both, to the last bit; only digests differ, and what
-is said of purchases.
+is said of purchases. In a quarter of the pairs the field falls into two, a value of each is
+delivered, and the further entry would join them.
 """
 
 from __future__ import annotations
@@ -24,28 +25,31 @@ from rrf_design.models.scripted import ScriptedModel
 from rrf_design.repairing import to_document
 
 Entry = dict[str, Any]
-OF_PURCHASES = frozenset({"purchases", "mend", "proven", "next_step", "on_sale", "unspent"})
+OF_PURCHASES = frozenset({"purchases", "mend", "proven", "next_step", "on_sale", "unspent", "check", "worth"})
 """Keys that are about what could be bought, or still could."""
-OF_FILES = frozenset({"digest", "problem", "seconds", "run", "header", "at", "stopped_because", "detail", "unasked"})
+OF_FILES = frozenset(
+    {"digest", "problem", "seconds", "run", "header", "at", "stopped_because", "detail", "unasked", "structure"}
+)
 """What names the file or the run, or says why nothing more was bought, and what was not."""
 
 
 def unbought_case(seed: int) -> dict[str, Any]:
     """One pair: by which entry the second differs, and what is said otherwise of what is held."""
     drawn = DrawnPair(np.random.default_rng([17, seed]))
+    told = {"kind": drawn.kind, "apart": drawn.apart, "refused": 0, "different": 0, "differences": []}
     try:
         alone, beside = drawn.problem(), drawn.problem(beside=True)
     except RRFError:  # what is shared can't be told, or the two don't go together
-        return {"kind": drawn.kind, "refused": 1, "different": 0, "differences": []}
+        return told | {"refused": 1}
     differences = [
         f"{verb}: {where}"
         for verb, one, other in zip(VERBS, _said(drawn, alone), _said(drawn, beside), strict=True)
         for where in different(one, other)
     ]
-    return {"kind": drawn.kind, "refused": 0, "different": int(bool(differences)), "differences": differences}
+    return told | {"different": int(bool(differences)), "differences": differences}
 
 
-VERBS = ("margin", "explain", "certify", "verify", "repair", "acquire")
+VERBS = ("margin", "explain", "certify", "verify", "repair", "acquire", "repair of a table")
 
 
 def _said(drawn: DrawnPair, problem: rrf.Problem) -> Iterator[Any]:
@@ -58,6 +62,7 @@ def _said(drawn: DrawnPair, problem: rrf.Problem) -> Iterator[Any]:
     yield certificate if isinstance(certificate, str) else rrf.verify(certificate).to_json()
     yield _answer(lambda: to_document(rrf.repair(problem, told, select=held)))
     yield _answer(lambda: _acquired(problem, told)) if drawn.live else None
+    yield _answer(lambda: _row(problem, told)) if drawn.live else None
 
 
 def _acquired(problem: rrf.Problem, responses: dict[str, Any]) -> Any:
@@ -66,6 +71,13 @@ def _acquired(problem: rrf.Problem, responses: dict[str, Any]) -> Any:
         nobody = ScriptedModel(lambda request: "")
         found = rrf.acquire(problem, nobody, responses=responses, budget=0.0, store=store, cache="off")
         return found.to_json()
+
+
+def _row(problem: rrf.Problem, responses: dict[str, Any]) -> Any:
+    """The row of a table with one item."""
+    listed = [{"id": "1", "node": name, "value": value} for name, value in responses.items()]
+    told = rrf.repair(rrf.dataset(problem, [{}]), listed)
+    return [row.to_json() for row in told.rows()]
 
 
 def _answer(ask: Any) -> Any:
@@ -95,10 +107,13 @@ class DrawnPair:
         self.count = int(rng.integers(2, 6))
         shares = {"noise": 0.45, "marks": 0.4, "units": 0.35, "radii": 0.2, "estimates": 0.3, "scatter": 0.15}
         self.has = {name: self.happens(share) for name, share in shares.items()}
+        self.apart = bool(rng.spawn(1)[0].random() > 0.75)  # drawn beside the rest, which stays what it was
         self.nodes = [self._node(f"n{i}") for i in range(self.count)]
-        self.blocks = [self._block(f"b{j}", self.nodes) for j in range(int(rng.integers(1, 2 * self.count + 2)))]
+        self.halves = [self.nodes[::2], self.nodes[1::2]] if self.apart else [self.nodes]
+        drawn = range(int(rng.integers(1, 2 * self.count + 2)))
+        self.blocks = [self._block(f"b{j}", self.halves[j % len(self.halves)]) for j in drawn]
         for block in self.blocks:
-            if self.happens(0.25):
+            if self.happens(0.05 if self.apart else 0.25):
                 block["cost"] = float(rng.integers(1, 4))
         self.bought = tuple(block["id"] for block in self.blocks if "cost" in block)
         self.head = self._head()
@@ -140,7 +155,7 @@ class DrawnPair:
     def _block(self, name: str, nodes: list[Entry]) -> Entry:
         rng = self.rng
         entry: Entry = {"id": name}
-        if self.happens(0.5):
+        if len(nodes) > 1 and self.happens(0.5):
             tail, head = rng.choice(len(nodes), 2, replace=False)
             entry |= {"tail": nodes[tail]["id"], "head": nodes[head]["id"]}
             entry |= {"transport": {"scale": float(rng.choice([1.0, 2.0, -1.0]))}}
@@ -169,8 +184,9 @@ class DrawnPair:
             head["epsilon"] = 0.1
         if self.has["marks"] and self.happens(0.7):
             head["wrong_checks"] = 1
-        if self.happens(0.3):
-            head["deliver"] = [f"n{i}" for i in range(self.count) if i == 0 or self.happens(0.4)]
+        if self.apart or self.happens(0.3):
+            first = len(self.halves)
+            head["deliver"] = [f"n{i}" for i in range(self.count) if i < first or self.happens(0.4)]
         if self.happens(0.4):
             head["delta"] = float(rng.choice([0.5, 2.0, 10.0]))
         if self.happens(0.3):
@@ -199,11 +215,13 @@ class DrawnPair:
 
     def _further(self) -> tuple[str, list[Entry]]:
         """The entry that nobody buys; with a question, what is owned around it."""
-        if self.happens(0.6):
+        if self.happens(0.3 if self.apart else 0.6):
             block = {**self._block("further", self.nodes), "cost": 5.0}
             return "relation" if "tail" in block else "check", [block]
         node = {**self._node("question"), "cost": 5.0}
-        around = [self._block(f"around{j}", [node, self.nodes[0]]) for j in range(int(self.rng.integers(0, 3)))]
+        ends = [half[0] for half in self.halves]
+        drawn = range(int(self.rng.integers(len(ends) - 1, 2 * len(ends) + 1)))
+        around = [self._block(f"around{j}", [node, ends[j % len(ends)]]) for j in drawn]
         return "question", [node, *(block for block in around if "question" in block.values())]
 
     def _joined(self) -> list[Entry]:

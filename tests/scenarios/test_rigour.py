@@ -18,7 +18,7 @@ from rrf_design.rows import Sharing
 from rrf_design.verdict import Verdict
 from scenarios.kit.exact_elimination import ExactGram
 from scenarios.kit.hostile_fields import FAMILIES, field, handed_over
-from scenarios.rigour.bundled_plans import DrawnMarket, bundle_case
+from scenarios.rigour.bundled_plans import DrawnMarket, StillPlanning, bundle_case, limited_case, stopped_after
 from scenarios.rigour.damaged_journals import DAMAGES, FILES, PlayedRun, journal_case, postgres
 from scenarios.rigour.decimal_budgets import budget_case
 from scenarios.rigour.hostile_programs import program_case
@@ -143,6 +143,21 @@ def test_it_agrees_with_singular_values(seed: int) -> None:
 def test_plans_are_held_against_every_choice(seed: int) -> None:
     found = bundle_case(seed)
     assert (found["over"], found["illegal"], found["worse"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_plans_that_a_limit_may_end_are_held_against_every_choice(seed: int) -> None:
+    found = limited_case(seed)
+    assert (found["ended"], found["false"]) == (found["tried"], 0)
+
+
+def test_a_plan_that_does_not_end_would_be_noticed() -> None:
+    def plan() -> None:
+        while True:
+            pass
+
+    with pytest.raises(StillPlanning), stopped_after(0.05):
+        plan()
 
 
 def test_the_market_knows_its_rules() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,45 @@ def test_a_broken_equation_makes_the_answer_unread_in_a_run_too(tmp_path: Path) 
     found = rrf.acquire(data, model, store=tmp_path / "runs.sqlite")
     assert found.items[0].failed == dict.fromkeys(("a.total", "a.net", "a.tax"), "vetoed")
     assert found.verdict.passes  # one more answer was bought in its place
+
+
+def two_fields(*, question: bool, answers: int = 3) -> rrf.Problem:
+    """Fields a and b, and a question on sale that owned relations link with both."""
+    nodes = [{"id": f"{field}{i}", "prompt": f"{field}{i}?"} for field in "ab" for i in range(answers)]
+    same = [(f"{field}0", f"{field}{i}") for field in "ab" for i in range(1, answers)]
+    if question:
+        nodes.append({"id": "q", "prompt": "q?", "cost": 1.0})
+        same += [("q", "a0"), ("q", "b0")]
+    relations = [{"id": f"{tail} is {head}", "tail": tail, "head": head} for tail, head in same]
+    return rrf.Problem(k=1, epsilon=0.01, delta=1.0, deliver=["a0", "b0"], nodes=nodes, relations=relations, budget=1.0)
+
+
+def test_a_question_on_sale_joins_two_fields_only_once_it_is_asked(tmp_path: Path) -> None:
+    told = {"a0": 7.0, "a1": 5.0, "a2": 7.0, "b0": 7.0, "b1": 9.0, "b2": 7.0}
+    values = []
+    for question in (False, True):
+        problem = two_fields(question=question)
+        run = rrf.acquire(problem, ScriptedModel(lambda r: ""), responses=told, budget=0.0, store=tmp_path / "r.sqlite")
+        assert run.verdict.value == "consistent"
+        assert run.items[0].assumes.startswith("at most 1 of 3 answers is wrong")
+        listed = [{"id": "1", "node": name, "value": value} for name, value in told.items()]
+        listed += [{**entry, "id": "2"} for entry in listed]
+        more = [{"id": "2", "node": "q", "value": 7.0}] if question else []
+        first, second = rrf.repair(rrf.dataset(problem, [{}, {}]), listed + more).rows()
+        values.append(first.values)
+        assert first.verdict.value == "consistent"
+        assert second.verdict.value == ("contradicted" if question else "consistent")  # two wrong answers in one field
+    assert values[0] == values[1]
+
+
+def test_a_question_that_several_fields_lack_is_asked(tmp_path: Path) -> None:
+    problem = two_fields(question=True, answers=2)
+    model = ScriptedModel(lambda request: "9" if request.prompt == "a1?" else "7")
+    run = rrf.acquire(problem, model, store=tmp_path / "r.sqlite")
+    assert [bought.name for bought in run.purchases if bought.price] == ["q"]
+    assert run.verdict.value == "consistent"
+    assert (run.repaired["a0"], run.repaired["b0"]) == ([7.0], [7.0])
+    row = next(
+        iter(delivery_of(rrf.dataset(problem, [{}]), replace(run, items=(replace(run.items[0], item="1"),))).rows())
+    )
+    assert row.verdict.value == "consistent"
