@@ -146,11 +146,27 @@ class Part:
             )
         else:
             pointer, index, value, dims, starts, _, goal = self.arrays
+            lowered = self.minus(theta)
+            if self.size > NORMS_FROM and self.weight > WORTH_NORMS and dims.max() <= sparse_block.WIDEST:
+                found = sparse_block.scan_norms(self.arrays, lowered, theta, rank, order[roots], self.size, stop)
+                if found is not None:
+                    return self._settled(theta, found[0], found[1], limit)
             count, done = sparse_block.scan_sparse_blocks(
-                pointer, index, value, starts, dims, self.minus(theta), rank, goal, order[roots], stop, out
+                pointer, index, value, starts, dims, lowered, rank, goal, order[roots], stop, out
             )
         found = out[: min(count, limit)]
         return done, np.where(found >= 0, self.nodes[found], -1)
+
+    def _settled(self, theta: float, places: NDArray[np.int64], done: int, limit: int) -> tuple[int, NDArray[np.int64]]:
+        """What norms left over, settled one by one; above `limit`, the lowest and no root done."""
+        found = np.where(places >= 0, self.nodes[places], -1)
+        if len(found):
+            supports = sorted(_named(found))
+            left = [s for s, sure in zip(supports, self.proven(supports, theta), strict=True) if not sure]
+            if len(left) > limit:
+                left, done = [left[i] for i in np.argsort(self.values(left), kind="stable")[:limit]], 0
+            found = np.array([(*s, *[-1] * (self.size - len(s))) for s in left], np.int64).reshape(-1, self.size)
+        return done, found
 
     def blocks(self, supports: Sequence[Support]) -> NDArray[np.float64]:
         """The shrunk Gram blocks of supports of this part, padded to one width."""
@@ -308,6 +324,7 @@ def _sparse_part(
     )
 
 
+NORMS_FROM, WORTH_NORMS = 4, 10_000.0  # nodes of a support, and weight of a root: above, norms are looked at first
 LIMIT = 4096  # supports kept per task before it stops to look at them
 FIRST_LOOK = 16  # the same while looking for the minimum: the sooner θ falls, the less is left to search
 TASKS = 32  # at most, per part of the field; how many depends on its size, never on the number of processes

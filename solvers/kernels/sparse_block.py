@@ -1,14 +1,87 @@
 """Sparse fields whose nodes have several coordinates: the search of `sparse`, with blocks in the
-frontier list.
+frontier list; or without them, on norms alone (`comparison`), which leaves few supports as a rule.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from solvers.kernels.emit import added, emit_path, keep_largest
 from solvers.kernels.kernel import kernel
 from solvers.kernels.linalg import cholesky, norm_bound, reciprocal, whiten
+from solvers.kernels.sparse import scan_sparse
+
+UNIT = 2.0**-53
+WIDEST = 16  # coordinates of a node: up to here ROUNDED pays for the products of `_norms`
+ROUNDED = 1.0 + 1e-9
+CHUNK = 20_000  # edges at a time
+
+
+MANY = 4096  # supports that norms may leave over
+_latest: list[Any] = []  # the arrays, θ and M of the latest question: tasks ask it one after the other
+
+
+def scan_norms(arrays: Any, diagonal: Any, theta: float, rank: Any, roots: Any, size: int, stop: Any) -> Any:
+    """As `scan_sparse_blocks`, by norms alone: (supports, roots finished), where most supports that
+    are left over are harmless all the same; None where they are too many. `diagonal`: with θ taken
+    off.
+    """
+    pointer, index, value, dims, starts, _, goal = arrays
+    if not _latest or _latest[0] is not value or _latest[1:3] != [theta, size]:
+        with np.errstate(all="ignore"):  # what is no number is harmful
+            _latest[:] = [value, theta, size, comparison(pointer, index, value, starts, dims, diagonal, size)]
+    out = np.empty((MANY, size), np.int64)
+    count, done = scan_sparse(pointer, index, *_latest[3], rank, goal, roots, stop, out)
+    return None if count > MANY else (out[:count], done)
+
+
+def comparison(pointer, index, value, starts, dims, diagonal, size):
+    """Values and diagonal of a scalar matrix M over the same edges: where a Cholesky of M_SS runs
+    through, |S| ≤ size, N_SS is positive definite.
+
+    With W_i about the inverse of the Cholesky factor of N_ii, M_ii = 1 − ‖I − W_i N_ii W_iᵀ‖ and
+    M_ij = −‖W_i N_ij W_jᵀ‖: for blocks x of a vector, xᵀWNWᵀx ≥ Σ M_ij |x_i||x_j|, and W is
+    invertible where M_ii > 0. The products' own rounding is part of the norms, that of the later
+    Cholesky is taken off the diagonal; M_ii is 0 where N_ii has no factor. With orthogonal
+    couplings nothing is lost on trees, and supports that hide errors best are trees as a rule.
+    """
+    n, widest = len(dims), diagonal.shape[1]
+    there = np.arange(widest) < dims[:, None]
+    own = np.where(there[:, :, None] & there[:, None, :], diagonal, np.eye(widest))
+    least = np.linalg.eigvalsh(own)[:, 0]  # decides what is tried, and proves nothing
+    sound = least > 0.0
+    factor = np.linalg.cholesky(np.where(sound[:, None, None], own, np.eye(widest)))
+    white = np.linalg.inv(factor)
+    room = 4.0 * (widest + 4) * UNIT
+    norms = np.empty(len(index))
+    tail = np.repeat(np.arange(n), np.diff(pointer))
+    places = np.arange(widest)
+    for first in range(0, len(index), CHUNK):
+        edges = slice(first, first + CHUNK)
+        i, j = tail[edges], index[edges]
+        at = starts[: len(index)][edges, None, None] + places[:, None] * dims[j][:, None, None] + places
+        inside = there[i][:, :, None] & there[j][:, None, :]
+        norms[edges] = _norms(white[i], np.where(inside, value[np.where(inside, at, 0)], 0.0), white[j], room, 0.0)
+    off = _norms(white, own, white, room, np.eye(widest))
+    rest = np.where(sound, 1.0 - off - 4.0 * size * (size + 2) * UNIT, 0.0)
+    return -norms, np.maximum(rest, 0.0)
+
+
+def _norms(left, middle, right, room, goal):
+    """Upper bounds on ‖L M Rᵀ − goal‖ for stacks of small matrices: ‖P⁸‖_∞^(1/16), P = CCᵀ, and
+    what the products may be off.
+    """
+    made = left @ middle @ right.transpose(0, 2, 1) - goal
+    blur = room * np.linalg.norm(abs(left) @ abs(middle) @ abs(right).transpose(0, 2, 1) + abs(goal), axis=(1, 2))
+    scale = np.linalg.norm(made, axis=(1, 2))
+    unit = made / np.where(scale > 1e-100, scale, 1.0)[:, None, None]
+    power = unit @ unit.transpose(0, 2, 1)
+    for _ in range(3):
+        power = power @ power
+    largest = abs(power).sum(axis=2).max(axis=1)
+    return np.where(scale > 1e-100, scale * largest ** (1.0 / 16.0) * ROUNDED, 1e-99) + blur * ROUNDED
 
 
 @kernel

@@ -26,7 +26,7 @@ from solvers import (
 )
 from solvers._gram import NodeColumns, make_field
 from solvers._minimiser import Minimiser, is_interrupt
-from solvers._search import Search, _gershgorin
+from solvers._search import Search, _gershgorin, _sparse_part
 from solvers._tracker import MarginTracker
 from solvers.decoding import erasure_margin
 from solvers.result import RESIDUAL, SupportValue
@@ -523,3 +523,39 @@ def test_gershgorin_needs_no_search_and_stays_below():
     _, values = brute(field, 3, 0.0, connected=False)
     bound = _gershgorin(Search(field, 3))
     assert 0 < bound <= min(values.values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_norms_first_changes_nothing_that_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    n, dims, turned = 12, rng.integers(1, 4, size=12), seed % 2 == 0
+    starts = np.concatenate([[0], np.cumsum(dims)])
+    rows = []
+    for i in range(n):  # a ring with chords
+        for j in {(i + 1) % n, int(rng.integers(n))} - {i}:
+            row = np.zeros((dims[j], starts[-1]))
+            row[:, starts[j] : starts[j + 1]] = np.eye(dims[j])
+            turn = rng.normal(size=(3, 3))
+            row[:, starts[i] : starts[i + 1]] = (np.linalg.qr(turn)[0] if turned else turn)[: dims[j], : dims[i]]
+            rows.append(row)
+    B = sparse.csr_array(np.vstack([*rows, 0.3 * np.eye(starts[-1])]))
+    found = []
+    for first in (99, 1):
+        monkeypatch.setattr("solvers._search.NORMS_FROM", first)
+        monkeypatch.setattr("solvers._search.WORTH_NORMS", 0.0)
+        monkeypatch.setattr("solvers._search.parts_of", thin_parts)
+        best = support_margin(B, dims.tolist(), size=5, method="search")
+        part = delivered_margin(B, dims.tolist(), [0, 3], k=2)
+        below = supports_below(B, dims.tolist(), size=4, threshold=1.2 * best.upper, limit=100)
+        assert best.status is Status.EXACT
+        assert below.complete
+        found.append(
+            [(one.value, one.lower, one.upper, one.support) for one in (best, part)]
+            + [b.support for b in below.supports]
+        )
+    assert found[0] == found[1]
+
+
+def thin_parts(field: Any, size: int, *, without: Any = None) -> list[Any]:
+    """All of a field as one sparse part."""
+    return [_sparse_part(field, np.arange(field.n), field.components, size, field.shrink(size))]

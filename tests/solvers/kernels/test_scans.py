@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import combinations
+
 import numpy as np
 import pytest
 from random_fields import adjacency, block, csr, harmful, listed, offsets_of, shifted
@@ -10,7 +13,7 @@ from solvers.kernels.block import _block_norms, block_centres, scan_blocks
 from solvers.kernels.dense import centre_order, scan_dense
 from solvers.kernels.emit import centres_first
 from solvers.kernels.sparse import scan_sparse, sparse_stars
-from solvers.kernels.sparse_block import scan_sparse_blocks, sparse_block_stars
+from solvers.kernels.sparse_block import comparison, scan_sparse_blocks, sparse_block_stars
 
 ONES, MIXED = [1] * 9, [2, 1, 3, 2, 1, 2, 1, 1]
 STOPS = {"dense": (ONES[:8], 0.5, 1.0), "block": (MIXED[:7], 0.6, 1.0), "sparse": (ONES, 0.5, 0.4), "sparse blocks": (MIXED, 0.6, 0.5)}  # fmt: skip
@@ -164,6 +167,60 @@ def test_a_component_smaller_than_the_support_is_its_own_goal():
     found = scan_sparse(pointer, index, value, np.diag(matrix).copy(), order, np.ones(2, np.int64), order, np.zeros(1, np.bool_), out)  # fmt: skip
     assert found == (2, 2)
     assert listed(out, 2) == [(0,), (1,)]
+
+
+def positive(matrix: np.ndarray) -> bool:
+    """Positive definite, in fractions."""
+    rest = [[Fraction(float(x)) for x in row] for row in matrix]
+    for p in range(len(rest)):
+        if rest[p][p] <= 0:
+            return False
+        for i in range(p + 1, len(rest)):
+            factor = rest[i][p] / rest[p][p]
+            rest[i] = [x - factor * y for x, y in zip(rest[i], rest[p], strict=True)]
+    return True
+
+
+@pytest.mark.parametrize("nearly", [False, True], ids=["plain", "nearly singular"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_norms_pass_is_positive_definite(seed, nearly):
+    dims, passed = [3, 1, 2, 3, 2], 0
+    offsets, widths = offsets_of(dims), np.array(dims)
+    field = shifted(dims, seed, theta=0.0, density=0.6, integer=seed % 2 == 1)
+    owner = np.repeat(np.arange(len(dims)), dims)
+    for spread in (0.1, 0.3, 0.5):
+        matrix = np.where(owner[:, None] == owner, field, spread * field)
+        if nearly:  # a node's own block, and a support, that have next to nothing left
+            own = [np.linalg.eigvalsh(block(matrix, offsets, (i,)))[0] for i in range(len(dims))]
+            matrix -= (min(own) - 1e-13) * np.eye(len(matrix))
+        pointer, index, value, starts, _, diagonal = csr(matrix, offsets)
+        edges, rest = comparison(pointer, index, value, starts, widths, diagonal, 3)
+        scalar = np.diag(rest)
+        for i in range(len(dims)):
+            scalar[i, index[pointer[i] : pointer[i + 1]]] = edges[pointer[i] : pointer[i + 1]]
+        for support in combinations(range(len(dims)), 3):
+            if positive(scalar[np.ix_(support, support)]):
+                passed += 1
+                assert positive(block(matrix, offsets, support))
+    assert passed > 0 or nearly
+
+
+def test_on_trees_with_turned_couplings_norms_lose_nothing():
+    rng = np.random.default_rng(3)
+    turns = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(4)]
+    matrix = np.kron(np.diag([1.0, 2.0, 2.0, 2.0, 1.0]), np.eye(3))
+    plain = np.diag([1.0, 2.0, 2.0, 2.0, 1.0])
+    for i, turn in enumerate(turns):
+        matrix[3 * i : 3 * i + 3, 3 * i + 3 : 3 * i + 6] = -turn
+        matrix[3 * i + 3 : 3 * i + 6, 3 * i : 3 * i + 3] = -turn.T
+        plain[i, i + 1] = plain[i + 1, i] = -1.0
+    theta = np.linalg.eigvalsh(plain)[0] - 1e-6
+    pointer, index, value, starts, widths, diagonal = csr(matrix - theta * np.eye(15), offsets_of([3] * 5))
+    edges, rest = comparison(pointer, index, value, starts, widths, diagonal, 5)
+    scalar = np.diag(rest)
+    for i in range(5):
+        scalar[i, index[pointer[i] : pointer[i + 1]]] = edges[pointer[i] : pointer[i + 1]]
+    assert positive(scalar)
 
 
 def test_stars_bound_the_sum_of_the_largest_norms():
