@@ -7,8 +7,8 @@ about it. Everything is one transaction: the fence of the leases, the money, the
 - A *fence* counts who had an item. Whoever was stopped for longer than the lease finds that the
   item has another fence now, and nothing of what it wanted to write about it is written.
 - The *books* are one row of the run: what is booked and what may be. A reservation is one
-  conditional update of it, under a CHECK, so no sum of processes exceeds a limit. What is over
-  (answers, doubts) is always booked.
+  conditional update of it, so no sum of processes exceeds a limit. What is over (answers, doubts)
+  is always booked, also beyond a limit, and then nothing is reserved until the sum is below it.
 - The row also gives events their places, so that they are in the order of their commits, without
   gaps: who reads on from a place misses nothing.
 - What a dead process had begun is in the books until its lease ends and somebody takes the item;
@@ -53,7 +53,7 @@ with held as (
   returning 1)
 update rrf_books
 set events = events + :count, open = open + :open,
-  price = price + :price, money = money + :money, calls = calls + :calls{widened}
+  price = price + :price, money = money + :money, calls = calls + :calls
 where run = :run and (select count(*) from held) = cardinality(cast(:items as text[])){within}
 returning *
 """
@@ -125,21 +125,19 @@ class Leases:
             values: dict[str, Any] = {"run": self.run, "events": events}
             sums = {"price": booked.price, "money": booked.money, "calls": Fraction(booked.calls)}
             for (name, now), most in zip(sums.items(), limits, strict=True):
-                limit = None if most is None else _decimal(max(now, exact(most)))
-                values |= {name: _decimal(now), f"most_{name}": limit}
+                values |= {name: _decimal(now), f"most_{name}": None if most is None else _decimal(exact(most))}
             connection.execute(self._books.insert().values(**values, open=booked.open))
 
     def limit(self, limits: Sequence[Any]) -> None:
         """Other limits from now on; what is booked already stays."""
-        from sqlalchemy import func, update
+        from sqlalchemy import update
 
-        table = self._books.c
         values = {
-            f"most_{name}": None if most is None else func.greatest(table[name], _decimal(exact(most)))
+            f"most_{name}": None if most is None else _decimal(exact(most))
             for name, most in zip(Booked._fields, limits, strict=False)
         }
         with self._journal.transaction("written") as connection:
-            connection.execute(update(self._books).where(table.run == self.run).values(**values))
+            connection.execute(update(self._books).where(self._books.c.run == self.run).values(**values))
 
     def take(self, most: int) -> dict[str, int]:
         """Leases on up to so many items that nobody has, by item their position; those of the dead
@@ -289,12 +287,8 @@ class Leases:
             "calls": int(calls),
         }
         more = [name for name in ("price", "money", "calls") if values[name] > 0]
-        if reserving:
-            widened, within = "", "".join(f" and (most_{n} is null or {n} + :{n} <= most_{n})" for n in more)
-        else:  # what is over is booked, whatever was reserved for it
-            most = "case when most_{0} is not null then greatest(most_{0}, {0} + :{0}) end"
-            widened, within = "".join(f", most_{n} = {most.format(n)}" for n in more), ""
-        return connection.execute(text(_CLAIM.format(widened=widened, within=within)), values).one_or_none()
+        within = "".join(f" and (most_{n} is null or {n} + :{n} <= most_{n})" for n in more) if reserving else ""
+        return connection.execute(text(_CLAIM.format(within=within)), values).one_or_none()
 
     def _read(self, row: Any) -> Booked:
         price, money = (None if most is None else Fraction(most) for most in (row.most_price, row.most_money))

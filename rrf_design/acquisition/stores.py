@@ -155,7 +155,7 @@ def tables() -> tuple[Any, Any, Any]:
 
 def lease_tables() -> tuple[Any, Any]:
     """The books of runs that processes share, and the leases on their items; on PostgreSQL only."""
-    from sqlalchemy import CheckConstraint, Column, Float, Index, Integer, MetaData, Numeric, String, Table, Text
+    from sqlalchemy import Column, Float, Index, Integer, MetaData, Numeric, String, Table, Text
 
     data = MetaData()
     sums = ("price", "money", "calls")
@@ -167,7 +167,6 @@ def lease_tables() -> tuple[Any, Any]:
         Column("open", Integer, nullable=False),
         *(Column(name, Numeric, nullable=False) for name in sums),
         *(Column(f"most_{name}", Numeric) for name in sums),
-        *(CheckConstraint(f"most_{name} is null or {name} <= most_{name}") for name in sums),
     )
     leases = Table(
         "rrf_leases",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from rrf_design.acquisition._fetch import Fetcher
 from rrf_design.acquisition._joined import LeasedAcquirer
 from rrf_design.acquisition._leases import Leases
 from rrf_design.acquisition._live import _settings
-from rrf_design.acquisition._state import RunState
-from rrf_design.acquisition.journal import Kind
+from rrf_design.acquisition._state import Booked, RunState
+from rrf_design.acquisition.journal import Event, Kind
 from rrf_design.cli import main
 from rrf_design.errors import InputError, Refused, RetryLater
 from rrf_design.models.prices import PriceTable
@@ -161,6 +162,29 @@ def test_two_at_once_never_spend_more_than_there_is(server: str, opened: Any) ->
         "no affordable purchase can raise the margin",
     }
     assert Leases(one.journal, run).counts()["open"] == 0
+
+
+def test_a_limit_stays_what_it_is_whatever_an_answer_costs(server: str, opened: Any) -> None:
+    """One that cost more than was reserved for it is booked, and a limit may be lowered below what
+    is booked: neither leaves room for more once something else is given back.
+    """
+    with Journal(server) as journal:
+        leases = Leases(journal, opened())
+
+        def book(money: int, *, reserving: bool = False) -> Fraction | None:
+            said = Event(Kind.SESSION, {"joined": True})
+            books = leases.write([(said, Booked(money=Fraction(money)))], reserving=reserving).books
+            return None if books is None else books.money
+
+        leases.limit((None, 10.0, None))
+        assert book(9, reserving=True) == 9
+        assert book(2) == 11
+        assert book(-4) == 7
+        assert book(4, reserving=True) is None
+        assert book(3, reserving=True) == 10
+        leases.limit((None, 1.0, None))
+        assert book(-9) == 1
+        assert book(1, reserving=True) is None
 
 
 def test_a_paid_call_of_the_dead_is_booked_and_paid_again(server: str, opened: Any) -> None:
