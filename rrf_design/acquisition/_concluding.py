@@ -57,7 +57,9 @@ def conclude(designs: Mapping[str, Candidates], state: RunState, *, waiting: boo
     engine = RepairEngine()
     found: dict[str, dict[str, Any]] = {}
     for start in range(0, len(new), PORTION):
-        found |= _repaired({item: (designs[item], state.items[item]) for item in new[start : start + PORTION]}, engine)
+        found |= repaired_together(
+            {item: (designs[item], state.items[item]) for item in new[start : start + PORTION]}, engine
+        )
     return {"repairs": found}
 
 
@@ -71,10 +73,13 @@ def repaired(design: Candidates, state: ItemState, engine: RepairEngine) -> dict
     Several fields have one each, by their node. `engine` remembers margins and factorisations for
     items that are alike.
     """
-    return _repaired({"": (design, state)}, engine)[""]
+    return repaired_together({"": (design, state)}, engine)[""]
 
 
-def _repaired(items: Mapping[str, tuple[Candidates, ItemState]], engine: RepairEngine) -> dict[str, dict[str, Any]]:
+def repaired_together(
+    items: Mapping[str, tuple[Candidates, ItemState]], engine: RepairEngine
+) -> dict[str, dict[str, Any]]:
+    """The same of several items, those that are alike by one product of matrices."""
     parts = {item: design.fields(state.held) for item, (design, state) in items.items()}
     repairs = iter(_repairs([(part, items[item][1]) for item in items for part in parts[item]], engine))
     found = {}

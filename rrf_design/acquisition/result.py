@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rrf_design import files
 from rrf_design._shown import ShownRows, bars_on
 from rrf_design.acquisition._candidates import Candidates
-from rrf_design.acquisition._concluding import conclude, repaired
+from rrf_design.acquisition._concluding import conclude, repaired_together
 from rrf_design.acquisition._purchases import Buys, Settled
 from rrf_design.acquisition._state import ItemState, RunState
 from rrf_design.acquisition.classes import with_room
@@ -320,6 +320,10 @@ def read_run(run: str, *, store: str | os.PathLike[str] | None = None) -> Acquis
     return collect(run, designs, state, header, because=ended["because"], detail=ended["detail"])
 
 
+TOGETHER = 64
+"""Items whose verdicts are worked out together: equal ones by one product of matrices."""
+
+
 class RunFollower:
     """A run while somebody else writes it: read on and on, never locked, never written.
 
@@ -350,6 +354,7 @@ class RunFollower:
             self._documents = journal.problems(self.run)
         self._state = RunState(self._documents.keys())
         self._designs: dict[str, Candidates] = {}
+        self._structures: dict[Any, Any] = {}
         self._engine: Any = None
         self._verdicts: dict[str, tuple[int, str]] = {}
         self._failures: Counter[str] = Counter()
@@ -377,22 +382,28 @@ class RunFollower:
 
         if self._engine is None:
             self._engine = RepairEngine()
-        until, left = time.thread_time() + seconds, 0
+        until, due = time.thread_time() + seconds, list[str]()
         for name, item in self._state.items.items():
             known = self._verdicts.get(name, (0, ""))[0]
-            if name in self._state.results or item.pending or item.round or len(item.settled) == known:
-                continue
+            if not (name in self._state.results or item.pending or item.round or len(item.settled) == known):
+                due.append(name)
+        for start in range(0, len(due), TOGETHER):
             if time.thread_time() >= until:
-                left += 1
-                continue
-            self._verdicts[name] = len(item.settled), self._verdict(name, item)
-        return left
+                return len(due) - start
+            part = {name: (self._design(name), self._state.items[name]) for name in due[start : start + TOGETHER]}
+            for name, found in repaired_together(part, self._engine).items():
+                self._verdicts[name] = len(self._state.items[name].settled), str(found["verdict"])
+        return 0
 
-    def _verdict(self, name: str, item: ItemState) -> str:
+    def _design(self, name: str) -> Candidates:
+        """The item's field; equal ones share their structure."""
         if name not in self._designs:
-            self._designs[name] = Candidates(with_room(files.from_document(self._documents[name])))
-            item.medians = frozenset(node.id for node in self._designs[name].problem.nodes if node.take)
-        return str(repaired(self._designs[name], item, self._engine)["verdict"])
+            problem = with_room(files.from_document(self._documents[name]))
+            structure = self._structures.setdefault(problem.structure.key, problem.structure)
+            problem.__dict__["structure"] = structure
+            self._designs[name] = Candidates(problem, structure=structure)
+            self._state.items[name].medians = frozenset(node.id for node in problem.nodes if node.take)
+        return self._designs[name]
 
     def progress(self) -> dict[str, Any]:
         """Where the run stands: what is told while it is watched."""

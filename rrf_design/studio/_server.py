@@ -207,7 +207,9 @@ def make_app(library: Library, *, token: str, port: int, host: str = "127.0.0.1"
     def items(request: Request) -> tuple[str, Any]:
         entry = table_of(request)
         assert entry.path is not None
-        return entry.title, pages.items(entry, library.index(entry.path), ListView.of(request.query_params))
+        index = library.index(entry.path)
+        library.prepare(entry.path.parent)
+        return entry.title, pages.items(entry, index, ListView.of(request.query_params))
 
     def item(request: Request) -> tuple[str, Any]:
         entry, name = table_of(request), request.query_params.get("id", "")
