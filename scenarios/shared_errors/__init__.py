@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from rrf_design.models import Request, get
 from scenarios.kit import Context, Done, Part, Report, Row, Rows, Scenario
 from scenarios.kit.report import compressed
 from scenarios.kit.rows import where
-from scenarios.shared_errors.documents import TABLES, AskedTable
+from scenarios.shared_errors.documents import FIELDS, TABLES, WORDINGS, AskedTable
 from scenarios.shared_errors.panels import coder_pairs, handed_over, judge_designs, judge_pairs, pair_rows
 
 NAME = "shared-errors"
@@ -63,15 +63,23 @@ def _asked(context: Context, table: AskedTable, rows: Rows) -> dict[str, Any]:
     data = dataset(table.recipe(), rows)
     with get(context["model"]) as model:
         said = [
-            {"table": table.name, "id": row["id"], "node": node.id, "text": _answer(model, table, row, node).text}
+            {"table": table.name, "id": row["id"], "node": name, "text": _answer(model, table, row, name, prompt)}
             for row in rows
-            for node in data[row["id"]].nodes
+            for name, prompt in questions(table, data[row["id"]])
         ]
         return {"answers": said, "identity": dict(model.identity)}
 
 
-def _answer(model: Any, table: AskedTable, row: Mapping[str, Any], node: Any) -> Any:
-    return model.ask(Request(str(node.prompt), max_tokens=48, grammar=table.grammar(row, node.id)))
+def questions(table: AskedTable, problem: Any) -> Iterator[tuple[str, str]]:
+    """What is asked about a row: the ask and its prompt."""
+    for node in problem.nodes:
+        if node.prompt is not None:
+            yield node.id.partition(".")[0] if table.fields else node.id, str(node.prompt)
+
+
+def _answer(model: Any, table: AskedTable, row: Mapping[str, Any], name: str, prompt: str) -> str:
+    request = Request(prompt, max_tokens=table.most_tokens, grammar=table.grammar(row, name))
+    return str(model.ask(request).text)
 
 
 @lru_cache(4)
@@ -91,7 +99,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     own = [entry for entry in done if "table" in entry.part]
     for name, table in TABLES.items():
         answers = [answer for entry in own if entry.part["table"] == name for answer in entry.value["answers"]]
-        found = _of_table(context, table, answers)
+        beside = [answer for entry in own if entry.part["table"] == "invoices" for answer in entry.value["answers"]]
+        found = _of_table(context, table, answers, beside)
         pairs += found["pairs"]
         designs += found["designs"]
     for entry in done:
@@ -101,6 +110,7 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     totals = _totals(designs)
     page.answer = _said(totals, designs)
     _judge(page, totals)
+    _judge_invoices(page, designs)
     page.table("totals", totals, shown=None)
     page.table("designs", designs, shown=None)
     page.table("pairs", pairs, shown=None)
@@ -113,13 +123,17 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     return page
 
 
-def _of_table(context: Context, table: AskedTable, answers: Sequence[Row]) -> dict[str, list[Row]]:
-    """Pairs of the original with every other question, and what each design hands over."""
+def _of_table(context: Context, table: AskedTable, answers: Sequence[Row], beside: Sequence[Row]) -> dict[str, Any]:
+    """Pairs of the original with every other question, and what each design hands over; `beside`:
+    the answers about invoices, of which the first are asked by fields, too.
+    """
     count = context["rows"][table.name]
     rows = table.rows(count, seed=context["seed"])
     listed = [{key: answer[key] for key in ("id", "node", "text")} for answer in answers]
-    found = measure(dataset(table.recipe(), rows), listed)
-    pairs = pair_rows(found, table.name, "embedded", {name: str(spec) for name, spec in table.others.items()})
+    kinds = {name: str(spec) for name, spec in table.others.items()}
+    pairs: list[Row] = []
+    if not table.fields:  # of several fields nothing is measured together
+        pairs = pair_rows(measure(dataset(table.recipe(), rows), listed), table.name, "embedded", kinds)
     designs = []
     for name, asks in table.designs.items():
         for checks in (False, True)[: 2 if table.vetoes else 1]:
@@ -127,12 +141,22 @@ def _of_table(context: Context, table: AskedTable, answers: Sequence[Row]) -> di
             kept = [answer for answer in listed if answer["node"] in ("first", *asks)]
             figures = handed_over(recipe, rows, kept)
             designs.append({"table": table.name, "design": name, "free_checks": checks, "calls": 4, **figures})
+    if table.fields:
+        names = {row["id"] for row in rows}
+        kept = [
+            {key: answer[key] for key in ("id", "node", "text")}
+            for answer in beside
+            if answer["id"] in names and answer["node"] in ("first", *WORDINGS)
+        ]
+        figures = handed_over(TABLES["invoices"].recipe(tuple(WORDINGS)), rows, kept)
+        head = {"table": table.name, "design": PARAPHRASES, "free_checks": False, "calls": 4}
+        designs.append({**head, **figures})
     return {"pairs": pairs, "designs": [*designs, *_as_measured(table, rows, listed)]}
 
 
 def _as_measured(table: AskedTable, rows: Rows, answers: Sequence[Row]) -> list[Row]:
     """The design that `measure` proposes from every other row, and the paraphrases, on the rest."""
-    if len(rows) < 2 or set(table.others) == set(table.designs[PARAPHRASES]):
+    if len(rows) < 2 or table.fields or set(table.others) == set(table.designs[PARAPHRASES]):
         return []
     seen, rest = {row["id"] for row in rows[::2]}, rows[1::2]
     told = measure(dataset(table.recipe(), rows[::2]), [answer for answer in answers if answer["id"] in seen])
@@ -172,6 +196,29 @@ def _judge(page: Report, totals: Sequence[Row]) -> None:
     page.at_full("measured", measured["wrong"] <= same["wrong"], f"{seen} of {same['handed_over']}")
 
 
+def _judge_invoices(page: Report, designs: Sequence[Row]) -> None:
+    """Designs that bring the source's own words or sums in, beside the paraphrases of it."""
+    by = {(row["table"], row["design"], row["free_checks"]): row for row in designs}
+    tried = [by["invoices", "quote first", False], by["invoices by fields", FIELDS, True]]
+    firsts = [by[row["table"], PARAPHRASES, False] for row in tried]  # of the same rows
+    better = [
+        row["handed_over"] > 0
+        and _share(row) < _share(first)
+        and 2 * (row["handed_over"] - row["wrong"]) >= first["handed_over"] - first["wrong"]
+        for row, first in zip(tried, firsts, strict=True)
+    ]
+    seen = "; ".join(
+        f"{row['design']}{' and their equations' if row['free_checks'] else ''}: {row['wrong']} wrong of"
+        f" {row['handed_over']}, paraphrases {first['wrong']} of {first['handed_over']}"
+        for row, first in zip(tried, firsts, strict=True)
+    )
+    page.at_full("invoices", any(better), seen)
+
+
+def _share(row: Row) -> float:
+    return float(row["wrong"] / row["handed_over"]) if row["handed_over"] else 0.0
+
+
 def _said(totals: Sequence[Row], designs: Sequence[Row]) -> str:
     first, *others = totals[:3]
     best = min(others, key=lambda row: row["wrong"])
@@ -180,8 +227,28 @@ def _said(totals: Sequence[Row], designs: Sequence[Row]) -> str:
         f"{word}: at four calls a row, three paraphrases hand over {first['wrong']} wrong rows of {first['rows']}"
         f" ({first['share_wrong']:.0%} of what they hand over), {best['design']} {best['wrong']}"
         f" ({best['share_wrong']:.0%}), and leave {best['left_for_people']} rows for people instead of"
-        f" {first['left_for_people']}."
+        f" {first['left_for_people']}. {_by_table(designs)}"
     )
+
+
+def _by_table(designs: Sequence[Row]) -> str:
+    """Where a design that keeps half of the right rows has a smaller share of wrong ones; and where
+    none has.
+    """
+    helped, nothing = [], []
+    for table in TABLES:
+        here = [row for row in designs if row["table"] == table and row["design"] != MEASURED]
+        first = where(here, design=PARAPHRASES, free_checks=False)[0]
+        least = first["handed_over"] - first["wrong"]
+        fair = [row for row in here if 2 * (row["handed_over"] - row["wrong"]) >= least and row["handed_over"]]
+        best = min((row for row in fair if "same rows" not in row["design"]), key=_share, default=first)
+        if _share(best) < _share(first):
+            checks = " with free checks" if best["free_checks"] else ""
+            helped.append(f"{table} ({best['design']}{checks} {_share(best):.0%}, paraphrases {_share(first):.0%})")
+        else:
+            nothing.append(table)
+    worse = f" None was better on {', '.join(nothing)}." if nothing else ""
+    return f"The smallest share of wrong rows, of designs that keep half of the right ones: {'; '.join(helped)}.{worse}"
 
 
 def _notes(designs: Sequence[Row], pairs: Sequence[Row]) -> list[str]:
@@ -196,7 +263,13 @@ def _notes(designs: Sequence[Row], pairs: Sequence[Row]) -> list[str]:
         for row in pairs
         if row["both_wrong"] >= 5 and row["same_wrong"] == row["both_wrong"] and row["table"] in TABLES
     ]
+    shares: dict[str, list[str]] = {}
+    for (table, design, checked), row in by.items():
+        if table in TABLES and not design.endswith("the same rows") and design != MEASURED:
+            name = f"{design}{' with free checks' if checked else ''}"
+            shares.setdefault(table, []).append(f"{name} {row['wrong']} of {row['handed_over']} ({_share(row):.0%})")
     return [
+        *(f"Wrong among what is handed over, {table}: {'; '.join(listed)}." for table, listed in shares.items()),
         f"Free checks at the same calls. {'; '.join(free)}.",
         f"Questions whose errors are always the very ones of the original: {'; '.join(alike) or 'none'}.",
     ]

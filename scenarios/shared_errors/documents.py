@@ -1,5 +1,5 @@
-"""Documents with known truth, drawn by a seed: invoices in odd forms and tickets to be sorted; and
-the recipes that ask about them.
+"""Documents with known truth, drawn by a seed: invoices in odd forms, tickets to be sorted, and
+tables (tables.py); and the recipes that ask about them.
 
 Nothing here is taken from the transformations: amounts are written by this module's own formats,
 and the truth is drawn before the text is made of it.
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from scenarios.shared_errors.tables import priced
 
 Rng = np.random.Generator
 Rows = list[dict[str, Any]]
@@ -67,6 +69,11 @@ def invoices(count: int, *, seed: int) -> Rows:
     return found
 
 
+def tables(count: int, *, seed: int) -> Rows:
+    """Tables whose numbers are written as in the invoices."""
+    return priced(count, FORMS, seed=seed)
+
+
 TOPICS = ("delivery", "payment", "defect")
 TICKETS = {
     "delivery": (
@@ -115,6 +122,7 @@ def lettered(count: int, *, seed: int) -> Rows:
 FREE = 'root ::= [1-9] [0-9]+ ("." [0-9] [0-9])?'
 """Any number, for a model that would else write a sentence."""
 _TOPIC = " | ".join(f'"{topic}"' for topic in TOPICS)
+PARTS = ("total", "net", "tax")
 PLUS, WHOLE = 1000, 10_000
 Grammar = Callable[[Mapping[str, Any], str], str]
 
@@ -133,9 +141,21 @@ def _among_amounts(row: Mapping[str, Any], ask: str) -> str:
         return f"{changed / 100:.2f}"
 
     amounts = " | ".join(f'"{shown(cents)}"' for cents in row["amounts"])
+    if ask == "quote-first":
+        return f"root ::= {_QUOTE} amount\namount ::= {amounts}"
     if ask != "parts":
         return f"root ::= {amounts}"
     return f'root ::= "{{\\"net\\": " amount ", \\"tax\\": " amount "}}"\namount ::= {amounts}'
+
+
+_QUOTE = r'''"\"" [^"\n]{1,30} "\"\nAnswer: "'''
+
+
+def _three_amounts(row: Mapping[str, Any], ask: str) -> str:
+    """Total, net and tax, each one of the amounts that stand in the text."""
+    amounts = " | ".join(f'"{cents / 100:.2f}"' for cents in row["amounts"])
+    keys = ' ", " '.join(f'"\\"{name}\\": " amount' for name in PARTS)
+    return f'root ::= "{{" {keys} "}}"\namount ::= {amounts}'
 
 
 def _topic(row: Mapping[str, Any], ask: str) -> str:
@@ -160,11 +180,23 @@ class AskedTable:
     vetoes: Sequence[Mapping[str, Any]] = ()
     designs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Three more questions beside the first one, by the name of the design."""
+    fields: bool = False
+    """Every question asks for total, net and tax; free checks are the equations between them."""
+    most_tokens: int = 48
 
     def recipe(self, asks: Sequence[str] | None = None, *, vetoes: bool = False) -> dict[str, Any]:
         """All questions, or the first with these others."""
         listed = list(self.others) if asks is None else list(asks)
         others = [{"id": name, "like": "first", "transform": self.others[name]} for name in listed]
+        if self.fields:
+            first = {"id": "first", "prompt": self.prompt, "parse": {"json": list(PARTS)}}
+            sums = [{"sum": [f"{name}.net", f"{name}.tax"], "equals": "first.total"} for name in ("first", *listed)]
+            return {
+                "data": {"id": "id"},
+                "answer": [{"of": f"first.{part}", **self.answer} for part in PARTS],
+                "ask": [first, *others],
+                **({"equation": sums} if vetoes else {}),
+            }
         return {
             "data": {"id": "id", "gold": "truth"},
             "answer": {"of": "first", "k": 1, **self.answer},
@@ -173,6 +205,7 @@ class AskedTable:
         }
 
 
+FIELDS = "three paraphrases, with net and tax"
 WORDINGS = {f"wording {number}": {"wording": number} for number in (1, 2, 3)}
 _MEANT = {
     "delivery": "something has not come, or late, or to the wrong place",
@@ -195,14 +228,48 @@ TABLES = {
                 **WORDINGS,
                 **{"cents": "cents", "plus": {"plus": PLUS}, "complement": {"complement": WHOLE}},
                 "parts": {"parts": ["net", "tax"]},
+                "quote-first": "quote-first",
             },
             _among_amounts,
             _VETOES,
             {
                 "three paraphrases": tuple(WORDINGS),
+                "quote first": ("quote-first", "cents", "parts"),
                 "three transformations": ("cents", "plus", "parts"),
                 "three others": ("cents", "complement", "parts"),
                 "one of each": ("wording 1", "cents", "parts"),
+            },
+        ),
+        AskedTable(
+            "invoices by fields",
+            invoices,
+            _TOLERANCE,
+            f"{_ASKED} And what are net and tax in it? Return JSON only: "
+            + '{"total": amount, "net": amount, "tax": amount}',
+            WORDINGS,
+            _three_amounts,
+            ({"equations": True},),
+            {FIELDS: tuple(WORDINGS)},
+            fields=True,
+            most_tokens=72,
+        ),
+        AskedTable(
+            "tables",
+            tables,
+            _TOLERANCE,
+            "{{ text }}\nWhat is the amount of {{ thing }} in this table (not the price of one)?",
+            {
+                **WORDINGS,
+                **{"cents": "cents", "plus": {"plus": PLUS}, "complement": {"complement": WHOLE}},
+                "quote-first": "quote-first",
+            },
+            _among_amounts,
+            ({"of": "first", "in_text": "{{ text }}"}, {"of": "first", "within": [2, 10000]}),
+            {
+                "three paraphrases": tuple(WORDINGS),
+                "three transformations": ("cents", "plus", "complement"),
+                "quote first": ("quote-first", "cents", "plus"),
+                "one of each": ("wording 1", "cents", "plus"),
             },
         ),
         AskedTable(

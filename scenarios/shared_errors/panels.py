@@ -24,11 +24,11 @@ def handed_over(recipe: Mapping[str, Any], rows: Rows, answers: Rows) -> dict[st
     """Rows that a design hands over, how many of them are wrong, and what is left for people."""
     truth = {str(row["id"]): str(row["truth"]) for row in rows}
     handed = wrong = 0
+    numeric = "choices" not in recipe["answer"]
     for row in repair(dataset(dict(recipe), rows), answers).rows():
-        if row.verdict.value in PASSING:
+        if row.values[0].verdict.value in PASSING:
             handed += 1
             said = row.values[0].answer
-            numeric = "tolerance" in recipe["answer"]
             wrong += abs(float(said) - float(truth[row.id])) > 0.006 if numeric else str(said) != truth[row.id]
     return {"rows": len(rows), "handed_over": handed, "wrong": int(wrong), "left_for_people": len(rows) - handed}
 
