@@ -143,14 +143,21 @@ def shared_errors_of(measured: Any) -> dict[tuple[str, str], float]:
     )
     if "shared_errors" not in data:
         raise InputError("measured: it says nothing of shared errors; measure recorded answers (--responses) anew")
-    found = {}
-    for pair in data["shared_errors"]["pairs"]:
-        if pair["items"]:
-            found[min(pair["nodes"]), max(pair["nodes"])] = pair["same_wrong"] / pair["items"]
-    for node, marks in data["wrong_answers"]["by_node"].items():
-        asked = len(marks) - marks.count("-")
-        if asked:
-            found[node, node] = marks.count("1") / asked
+    found: dict[tuple[str, str], float] = {}
+    try:
+        for pair in data["shared_errors"]["pairs"]:
+            first, second = sorted(map(str, pair["nodes"]))
+            if pair["items"]:
+                found[first, second] = pair["same_wrong"] / pair["items"]
+        for node, marks in data["wrong_answers"]["by_node"].items():
+            asked = len(marks) - marks.count("-")
+            if asked:
+                found[node, node] = marks.count("1") / asked
+        shares = all(0.0 <= rate <= 1.0 for rate in found.values())
+    except (LookupError, TypeError, ValueError, AttributeError):
+        shares = False
+    if not shares:
+        raise InputError("measured: its shared errors are no counts of items; measure recorded answers anew")
     return found
 
 

@@ -75,3 +75,20 @@ def test_the_mode_and_what_it_needs_go_together(tmp_path: Path) -> None:
         bought(tmp_path, measured=measured(again=1))
     with pytest.raises(rrf.InputError, match="says nothing of shared errors"):
         bought(tmp_path, mode="expected", measured=rrf.Measurement({"judges": []}).to_json())
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        "x",
+        [{"items": 3}],
+        [{"nodes": ["first"], "items": 9, "same_wrong": 1}],
+        [{"nodes": ["first", "again"], "items": 9, "same_wrong": 10}],
+        [{"nodes": ["first", "again"], "items": -9, "same_wrong": 1}],
+        [{"nodes": ["first", "again"], "items": 9, "same_wrong": float("nan")}],
+    ],
+)
+def test_a_damaged_measurement_is_one_line(tmp_path: Path, pairs: Any) -> None:
+    damaged = rrf.Measurement({"shared_errors": {"pairs": pairs}, "wrong_answers": {"by_node": {}}}).to_json()
+    with pytest.raises(rrf.InputError, match="its shared errors are no counts of items"):
+        bought(tmp_path, mode="expected", measured=damaged)
