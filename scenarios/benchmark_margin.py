@@ -55,6 +55,21 @@ def sparse_field(nodes: int, seed: int) -> Any:
     return sparse.vstack([relations, anchors]).tocsr()
 
 
+def star_field(nodes: int, seed: int) -> Any:
+    """A hub with all other nodes at it, a chord for every second one, and an anchor on one node in
+    twenty.
+    """
+    rng = np.random.default_rng([seed, nodes])
+    chords = rng.integers(1, nodes, (nodes // 2, 2))
+    chords = chords[chords[:, 0] != chords[:, 1]]
+    tails = np.concatenate([np.zeros(nodes - 1, int), chords[:, 0]])
+    heads = np.concatenate([np.arange(1, nodes), chords[:, 1]])
+    signs = np.repeat([-1.0, 1.0], len(tails))
+    places = (np.tile(np.arange(len(tails)), 2), np.concatenate([tails, heads]))
+    anchors = sparse.eye_array(nodes, format="csr")[rng.choice(nodes, nodes // 20, replace=False)]
+    return sparse.vstack([sparse.csr_array((signs, places), shape=(len(tails), nodes)), anchors]).tocsr()
+
+
 def loop_sample(
     matrix: NDArray[np.float64], nodes: int, dim: int, size: int, count: int
 ) -> tuple[Callable[[], object], float]:
@@ -95,6 +110,7 @@ def parts(context: Context) -> list[Part]:
     return [
         *({"kind": "dense", **instance} for instance in context["dense"]),
         *({"kind": "published", **instance} for instance in context["published"]),
+        *({"kind": "hub", "nodes": nodes} for nodes in context["hubs"]),
         {"kind": "growth", "nodes": context["sparse"]},
         {"kind": "million", "nodes": context["million"]},
         {"kind": "cores", **context["cores"]},
@@ -103,7 +119,7 @@ def parts(context: Context) -> list[Part]:
 
 
 def run(context: Context, part: Part) -> Row:
-    work = {"growth": _growth, "million": _million, "cores": _cores, "large": _large}
+    work = {"growth": _growth, "million": _million, "cores": _cores, "large": _large, "hub": _hub}
     return single_threaded(work.get(part["kind"], _dense), context, part)
 
 
@@ -147,6 +163,14 @@ def _growth(context: Context, part: Part) -> dict[str, Any]:
         "ratio": ratio.document(),
         "megabytes": _peak_megabytes(),
     }
+
+
+def _hub(context: Context, part: Part) -> dict[str, Any]:
+    """A star with chords, once more after it was solved once."""
+    field = star_field(part["nodes"], context["seed"])
+    found = margin(field, k=2)
+    spent = seconds(lambda: margin(field, k=2), at_least=context["at_least"])
+    return {**part, "gamma": found.value, "status": str(found.status), "seconds": spent}
 
 
 def _million(context: Context, part: Part) -> dict[str, Any]:
@@ -211,7 +235,8 @@ def report(context: Context, done: Sequence[Done]) -> Report:
     rows = [row for row in values(done) if row["kind"] != "large"]
     (growth,), (million,), (cores,) = (where(rows, kind=kind) for kind in ("growth", "million", "cores"))
     dense = [row for row in rows if row["kind"] in ("dense", "published")]
-    figures = [*map(_dense_figure, dense), *_sparse_figures(growth, million, cores)]
+    hubs = map(_hub_figure, where(rows, kind="hub"))
+    figures = [*map(_dense_figure, dense), *hubs, *_sparse_figures(growth, million, cores)]
     page = context.page()
     machine = cores["machine"]["median"]
     # Judged only where two processes that share nothing do run nearly twice as fast as one.
@@ -266,6 +291,12 @@ def _dense_figure(row: Row) -> Benchmark:
         at_least=row.get("required"),
         detail=f"{row['ratio']['work_seconds'] * 1e3:.3g} ms for {row['supports']:,} supports",
     )
+
+
+def _hub_figure(row: Row) -> Benchmark:
+    nodes = row["nodes"]
+    work = f"a hub with {nodes - 1:,} neighbours and {nodes // 2:,} chords, k = 2, exact"
+    return Benchmark(f"hub-{nodes}", work, "the clock", row["seconds"], "s", detail=row["status"])
 
 
 def _sparse_figures(growth: Row, million: Row, cores: Row) -> list[Benchmark]:

@@ -36,7 +36,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 FOREIGN = ("data-set-promises", "one-pass", "premise-on-real-answers", "error-directions", "shared-errors")
 """Scenarios that read a folder of answers that are not the project's own."""
 
-WIDENED: tuple[str, ...] = ("benchmark-acquisition", "certificate-ladder", "rigour")
+WIDENED: tuple[str, ...] = ("benchmark-acquisition", "benchmark-margin", "certificate-ladder", "rigour")
 """Got larger, harder or further instances since their pages were made (by the version that the
 pages name): long runs.
 """
