@@ -149,9 +149,8 @@ def alone(journal: Journal, run: str) -> Iterator[None]:
 
 
 def concluded(journal: Journal, run: str) -> bool:
-    """Whether somebody has concluded a run whose items are all done."""
-    with alone(journal, run):
-        return journal.events(run, after=journal.length(run) - 1)[-1].kind is Kind.ENDED
+    """Whether somebody has concluded a run whose items are all done; for who holds it alone."""
+    return journal.events(run, after=journal.length(run) - 1)[-1].kind is Kind.ENDED
 
 
 class LeasedAcquirer(Acquirer):
@@ -337,6 +336,8 @@ class LeasedAcquirer(Acquirer):
             self._done[item] = None
 
     def _dismiss(self, item: str) -> None:
+        self._portion_of[:] = [purchase for purchase in self._portion_of if purchase.item != item]
+        self._safe = min(self._safe, len(self._portion_of))
         self._fetcher.drop(item, self.designs.pop(item).problem)
         self._decider.forget(item)
         self.state.forget(item)

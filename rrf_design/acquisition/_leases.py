@@ -270,7 +270,7 @@ class Leases:
         from sqlalchemy import text
 
         every = list(booked)
-        price, money, calls, under_way = (sum(part) for part in zip(Booked(), *every, strict=True))
+        price, money, calls, under_way = (sum(filter(None, part)) for part in zip(Booked(), *every, strict=True))
         named = sorted(items)
         values: dict[str, Any] = {
             "run": self.run,

@@ -2,9 +2,8 @@
 
 Calls run side by side, the journal has one writer.
 
-What can go wrong ends in one of three ways, all of them resumable: the model can't be reached (the
-purchase is released and the run pauses), the journal can't be written (`RetryLater`; what is under
-way is in doubt), the process dies (same).
+Three things can go wrong, and all are resumable: the model can't be reached (the purchase is
+released, the run pauses), the journal can't be written (`RetryLater`), the process dies.
 """
 
 from __future__ import annotations
@@ -282,13 +281,15 @@ def acquire(
             return acquirer
 
         sharing = may_share(journal, run, settings, len(fields))
-        if sharing:
+        if sharing and join is None:
             others = Fetcher({}, roster, known={}, prices=fetcher.prices, **fetching)
             leases = Leases(journal, run)
             left = share_run(leases, journal, begin, settings, fetcher=others, redactor=redactor, watch=watch)
             if left is not None:
                 return replace(read_run(run, store=store), stopped_because=left[0], detail=left[1])
         stack.enter_context(alone(journal, run) if sharing else journal.holding(run))
+        if sharing and concluded(journal, run):
+            return read_run(run, store=store)
         journal.survive_power_cuts(not fetcher.all_local)
         acquirer = begin()
         driver = (BatchDriver if settings.batch_api else Driver)(acquirer, fetcher, redactor)
@@ -319,8 +320,7 @@ def join_run(
 ) -> Acquisition | None:
     """Work on a run beside others until all its items are done.
 
-    Returns how it stands where this process left before that, or somebody has concluded it; None
-    where it is to be concluded.
+    Returns how it stands where this process left before that or somebody concluded it, else None.
     """
     redactor = Redactor(password_of(store_address(store)))
     with _seldom_collected(), contextlib.ExitStack() as stack:
@@ -338,17 +338,18 @@ def join_run(
         leases = join_leases(journal, run, settings)
         watch = None if progress is None else ProgressReport(progress)
         left = work_on(leases, journal, before, settings, fetcher=fetcher, redactor=redactor, watch=watch)
-        if left is None and not concluded(journal, run):
-            return None
+        if left is None:
+            with alone(journal, run):
+                if not concluded(journal, run):
+                    return None
     found = read_run(run, store=store)
     return found if left is None else replace(found, stopped_because=left[0], detail=left[1])
 
 
 @contextlib.contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """While a run goes on, Python looks for reference cycles less often: a run keeps what it
-    allocates (states, events, fields), and going through all of it again and again took a fifth of
-    the processor time of a call.
+    """While a run goes on, Python looks for reference cycles less often: going through all that a
+    run keeps again and again took a fifth of the processor time of a call.
     """
     before = gc.get_threshold()
     gc.set_threshold(max(_YOUNG, before[0]), *before[1:]) if before[0] else None

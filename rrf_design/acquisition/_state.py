@@ -59,8 +59,16 @@ class Booked(NamedTuple):
     """Purchases under way."""
 
     def less(self, other: Booked) -> Booked:
-        price, money = self.price - other.price, self.money - other.money
+        price, money = (a - b if b else a for a, b in zip(self[:2], other[:2], strict=True))
         return Booked(price, money, self.calls - other.calls, self.open - other.open)
+
+
+def _total(*parts: Fraction) -> Fraction:
+    """Their sum; most runs have no prices, and exact sums of nothing cost time too."""
+    return sum((part for part in parts if part), _NOTHING)
+
+
+_NOTHING = Fraction(0)
 
 
 class RunState:
@@ -116,8 +124,8 @@ class RunState:
     @property
     def booked(self) -> Booked:
         """What the items here have in the books."""
-        price = self.settled_price + self.lost_price + self._reserved
-        money = self.settled_money + self.lost_money + self._ceilings
+        price = _total(self.settled_price, self.lost_price, self._reserved)
+        money = _total(self.settled_money, self.lost_money, self._ceilings)
         return Booked(price, money, self.calls + self.calls_reserved, self.under_way)
 
     @property

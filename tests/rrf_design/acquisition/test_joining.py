@@ -187,6 +187,35 @@ def test_a_limit_stays_what_it_is_whatever_an_answer_costs(server: str, opened: 
         assert book(1, reserving=True) is None
 
 
+def test_what_was_lost_and_taken_again_while_it_was_decided_on_is_asked_once(
+    server: str, opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease ends before its first intent is written, somebody has it for a moment, and the same
+    process takes it again in the same portion.
+    """
+    run, clock = opened(), [1000.0]
+    one, two = Member(server, run, clock), Member(server, run, clock)
+    one.acquirer._slots = 1
+    take, takings = one.leases.take, []
+
+    def taken(most: int) -> dict[str, int]:
+        takings.append(most)
+        return take(most)
+
+    def more() -> bool:
+        if len(takings) == 1:
+            clock[0] += 61.0
+            assert len(two.leases.take(1)) == 1
+            two.leases.leave()
+        return len(takings) < 2 and LeasedAcquirer._more(one.acquirer)
+
+    monkeypatch.setattr(one.leases, "take", taken)
+    monkeypatch.setattr(one.acquirer, "_more", more)
+    asked = one.acquirer.ask(8)
+    assert len(takings) == 2
+    assert len({purchase.id for purchase in asked}) == len(asked) > 0
+
+
 def test_a_paid_call_of_the_dead_is_booked_and_paid_again(server: str, opened: Any) -> None:
     run, clock = opened(), [1000.0]
     model = scripted()
