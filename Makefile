@@ -9,12 +9,13 @@ TORCH ?= torch==2.13.0
 CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
 RESULTS ?= checkpoints
 
-.PHONY: help setup test test-transformers lint types demo reports pages checkpoints docs notebooks site clean
+.PHONY: help setup test test-transformers test-engines lint types demo reports pages checkpoints docs notebooks site clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
 	@echo "make test-transformers  the paper's adapter on real weights, with torch in an environment of its own"
+	@echo "make test-engines  rrf.repairer in Spark (needs Java) and Ray, in an environment of its own"
 	@echo "make reports  run every scenario at full size and publish it in reports/ (error 1: all ran, some condition is violated)"
 	@echo "make pages    the published reports as HTML pages in pages/; nothing is run"
 	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
@@ -56,6 +57,18 @@ test: lint types
 test-transformers: .venv-transformers/ready
 	.venv-transformers/bin/python -m pytest tests/rrf_design/models -k transformers
 
+# Like that of the transformers: it sees all of .venv.
+.venv-engines/ready: .venv/ready
+	$(BIN)/python -m venv .venv-engines
+	.venv-engines/bin/python -c "import pathlib, sysconfig; here = pathlib.Path(sysconfig.get_path('purelib')); \
+	  there = sysconfig.get_path('purelib', vars={'base': str(pathlib.Path('.venv').absolute())}); \
+	  (here / 'seen.pth').write_text(f'import site; site.addsitedir({there!r})')"
+	.venv-engines/bin/python -m pip install --quiet 'pyspark>=4.0' 'ray[data]>=2.40'
+	@touch .venv-engines/ready
+
+test-engines: .venv-engines/ready
+	.venv-engines/bin/python -m pytest -n 0 tests/rrf_design/tables/test_repairer.py -k 'spark or ray'
+
 demo: setup
 	$(BIN)/rrf-design demo
 
@@ -91,4 +104,4 @@ site: setup .venv-site/ready
 	$(BIN)/python docs/make_site.py --searched
 
 clean:
-	rm -rf .venv .venv-transformers .venv-site .site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-transformers .venv-engines .venv-site .site .mypy_cache .ruff_cache .pytest_cache

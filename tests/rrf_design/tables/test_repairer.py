@@ -15,6 +15,7 @@ from rrf_design.questions import RecordedAnswers
 from rrf_design.texts import cell_text
 
 pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +93,60 @@ def test_dask_maps_it_over_parts_as_it_is(items: rrf.Dataset, rows: list[dict[st
     ):
         parts = client.gather(client.map(repair, table.to_batches(max_chunksize=17)))
     assert pa.Table.from_batches(parts).equals(repair(table))
+
+
+def _table(rows: list[dict[str, Any]], repair: Any) -> tuple[Any, list[Any]]:
+    """The rows as an Arrow table, and what is to come of them."""
+    table = pa.Table.from_pylist(rows)
+    return table, repair(table).to_pylist()
+
+
+def test_duckdb_gives_it_batches(items: rrf.Dataset, rows: list[dict[str, Any]]) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    repair = rrf.repairer(items.recipe)
+    table, wanted = _table(rows, repair)
+    with duckdb.connect() as connection:
+        parts = connection.cursor().from_arrow(table).to_arrow_reader(7)
+        repaired = pa.RecordBatchReader.from_batches(repair.schema, map(repair, parts))
+        counted = connection.from_arrow(repaired).aggregate("count(*), count(answer)").fetchall()
+        parts = connection.cursor().from_arrow(table).to_arrow_reader(7)
+        found = pa.Table.from_batches(map(repair, parts)).to_pylist()
+    assert found == wanted
+    assert counted == [(len(rows), sum(row["answer"] is not None for row in wanted))]
+
+
+def test_polars_gives_it_frames(items: rrf.Dataset, rows: list[dict[str, Any]]) -> None:
+    polars = pytest.importorskip("polars")
+    repair = rrf.repairer(items.recipe)
+    table, wanted = _table(rows, repair)
+    frame = polars.from_arrow(table)
+    assert polars.from_arrow(repair(frame.to_arrow())).to_dicts() == wanted
+
+
+def test_spark_maps_it(items: rrf.Dataset, rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    """`make test-engines`: no dependency of ours."""
+    sql = pytest.importorskip("pyspark.sql")
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    repair = rrf.repairer(items.recipe)
+    table, wanted = _table(rows, repair)
+    pa.parquet.write_table(table, tmp_path / "rows.parquet")
+    settings = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}
+    session = sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    try:
+        frame = session.read.parquet(str(tmp_path / "rows.parquet"))
+        mapped = frame.mapInArrow(lambda parts: map(repair, parts), from_arrow_schema(repair.schema))
+        found = mapped.toArrow().to_pylist()
+    finally:
+        session.stop()
+    assert sorted(found, key=lambda row: row["id"]) == sorted(wanted, key=lambda row: row["id"])
+
+
+def test_ray_maps_it(items: rrf.Dataset, rows: list[dict[str, Any]]) -> None:
+    """`make test-engines`: no dependency of ours."""
+    data = pytest.importorskip("ray.data")
+    repair = rrf.repairer(items.recipe)
+    table, wanted = _table(rows, repair)
+    mapped = data.from_arrow(table).map_batches(repair, batch_format="pyarrow")
+    found = [row for part in mapped.iter_batches(batch_format="pyarrow") for row in part.to_pylist()]
+    assert sorted(found, key=lambda row: row["id"]) == sorted(wanted, key=lambda row: row["id"])
