@@ -14,6 +14,9 @@ def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
     """Least prefixes (in the order of enumeration) of connected sets with G − shift·I not definite,
     one a row of `out`, padded with −1; returns how many. Sets of up to `size` nodes grow by
     neighbours of higher rank than their root; a set that fails is not grown further.
+
+    Neighbours without a common entry in G are none: a set that only they join is as definite as its
+    parts.
     """
     n = len(offsets) - 1
     found = 0
@@ -35,7 +38,7 @@ def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
             if length[level] == 0:
                 level -= 1
                 if level >= 0:
-                    _unmark(marked, pointer, neighbours, chosen[level])
+                    _mark(gram, offsets, marked, pointer, neighbours, chosen[level], -1)
                 continue
             length[level] -= 1
             node = lists[level, length[level]]
@@ -43,8 +46,6 @@ def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
             width = _append(gram, offsets, node, widths[level], shift, factor, place)
             if width < 0:
                 if found == len(out):
-                    for i in range(level):
-                        _unmark(marked, pointer, neighbours, chosen[i])
                     return found
                 out[found] = -1
                 out[found, : level + 1] = chosen[: level + 1]
@@ -57,20 +58,30 @@ def weak_sets(gram, offsets, pointer, neighbours, size, shift, roots, rank, out)
             length[level + 1] = length[level]
             for at in range(pointer[node], pointer[node + 1]):
                 other = neighbours[at]
-                if rank[other] > rank[root] and marked[other] == 0:
+                if rank[other] > rank[root] and marked[other] == 0 and _meet(gram, offsets, node, other):
                     lists[level + 1, length[level + 1]] = other
                     length[level + 1] += 1
-            for at in range(pointer[node], pointer[node + 1]):
-                marked[neighbours[at]] += 1
+            _mark(gram, offsets, marked, pointer, neighbours, node, 1)
             level += 1
         marked[root] -= 1
     return found
 
 
 @kernel
-def _unmark(marked, pointer, neighbours, node):
+def _meet(gram, offsets, node, other):
+    """Whether two nodes have an entry in common."""
+    for i in range(offsets[node], offsets[node + 1]):
+        for j in range(offsets[other], offsets[other + 1]):
+            if gram[i, j] != 0.0:
+                return True
+    return False
+
+
+@kernel
+def _mark(gram, offsets, marked, pointer, neighbours, node, sign):
     for at in range(pointer[node], pointer[node + 1]):
-        marked[neighbours[at]] -= 1
+        if _meet(gram, offsets, node, neighbours[at]):
+            marked[neighbours[at]] += sign
 
 
 @kernel

@@ -57,6 +57,17 @@ def test_every_weak_set_holds_one_that_is_listed(seed, dim):
                     assert any(found <= set(nodes) for found in listed)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_neighbours_without_a_common_entry_are_none(seed):
+    gram, offsets, graph = random_field(seed, dim=2)
+    everywhere, found = np.arange(8), []
+    for joined in (graph, nx.complete_graph(8)):
+        out = np.full((500, 4), -1, dtype=np.int64)
+        count = weak_sets(gram, offsets, *arrays(joined), 4, SHIFT, everywhere, everywhere, out)
+        found.append({frozenset(row[row >= 0].tolist()) for row in out[:count]})
+    assert found[0] == found[1]
+
+
 def test_a_full_list_ends_the_search_and_sets_grow_by_neighbours() -> None:
     gram, offsets, graph = random_field(0, dim=1)
     out = np.full((2, 4), -1, dtype=np.int64)
