@@ -150,6 +150,9 @@ def lifted(evaluator: Evaluator, witness: Witness, present: NDArray[np.bool_], t
     return Witness(witness.support, np.linalg.eigh(gram)[1][:, 0].copy(), witness.value)
 
 
+MISSED = 1e-7  # of its bound: by so much a solution misses a row
+CROWDED = 3  # rows of a linear program per tight one before it begins anew
+FEW = 200
 FINE = 1 << 24  # prices of rows are whole multiples of 1/FINE per unit of cost
 
 
@@ -185,16 +188,21 @@ def safe_cost(rows: Sequence[CutRow], prices: Array, cost: NDArray[np.int64]) ->
 class MarketRelaxation:
     """The linear program of one structure over a growing list of rows, solved again and again from
     its last basis.
+
+    Most rows of a long list are slack: only those that a solution has missed are given to the
+    solver, and it begins anew from the tight ones when too many are not.
     """
 
     def __init__(self, structure: MarketRows) -> None:
         self.structure = structure
+        self.values: Array = np.zeros(structure.variables)
         self._begin()
 
     def _begin(self) -> None:
         from ortools.linear_solver import pywraplp
 
         self.solver: Any = pywraplp.Solver.CreateSolver("GLOP")
+        self.solver.SetSolverSpecificParametersAsString("use_dual_simplex: true use_preprocessing: false")
         self.infinity = self.solver.infinity()
         self.variables = [self.solver.NumVar(0.0, 1.0, "") for _ in range(self.structure.variables)]
         objective = self.solver.Objective()
@@ -202,13 +210,12 @@ class MarketRelaxation:
             objective.SetCoefficient(variable, float(cost))
         objective.SetMinimization()
         self.structural = [self._constraint(row) for row in self.structure.rows]
-        self.constraints: list[Any] = []
-        self._given: list[CutRow | None] = []
+        self.given: dict[int, tuple[Any, CutRow | None]] = {}
+        """Rows that the solver has, by number."""
 
-    def _constraint(self, row: CutRow | None) -> Any:
+    def _constraint(self, row: CutRow) -> Any:
         constraint = self.solver.Constraint(-self.infinity, self.infinity)
-        if row is not None:
-            self._set(constraint, row)
+        self._set(constraint, row)
         return constraint
 
     def _set(self, constraint: Any, row: CutRow) -> None:
@@ -223,25 +230,60 @@ class MarketRelaxation:
         CutRow i must have the variables it had before; it is looked at only where it is another
         object. None switches it off.
         """
-        for _ in range(2):
-            self._update(rows)
-            if self.solver.Solve() == self.solver.OPTIMAL:
+        there = [(number, row) for number, row in enumerate(rows) if row is not None]
+        matrix, bounds = _stacked([row for _, row in there], self.structure.variables)
+        scales = np.maximum(np.abs(bounds), 1.0)
+        self._update(rows)
+        missed = np.flatnonzero(bounds - matrix @ self.values > MISSED * scales)
+        while True:
+            for at in missed:
+                number, row = there[at]
+                if number not in self.given:
+                    self.given[number] = (self._constraint(row), row)
+            if not self._optimal():
+                return None
+            self.values = np.clip(np.array([v.solution_value() for v in self.variables]), 0.0, 1.0)
+            missed = np.flatnonzero(bounds - matrix @ self.values > MISSED * scales)
+            missed = np.array([at for at in missed if there[at][0] not in self.given], dtype=np.int64)
+            if not len(missed):
                 break
-            self._begin()  # the last basis can lead astray: once more from none
-        else:
-            return None
-        values = np.clip(np.array([v.solution_value() for v in self.variables]), 0.0, 1.0)
-        prices = np.array([c.dual_value() for c in (*self.structural, *self.constraints[: len(rows)])])
-        return Fractional(values, float(self.structure.cost @ values), np.maximum(prices, 0.0))
+        prices = np.zeros(len(self.structural) + len(rows))
+        prices[: len(self.structural)] = [c.dual_value() for c in self.structural]
+        prices[[len(self.structural) + i for i in self.given]] = [c.dual_value() for c, _ in self.given.values()]
+        tight = [i for i in self.given if prices[len(self.structural) + i] > 0.0]
+        if len(self.given) > CROWDED * len(tight) + FEW:
+            self._restart(tight)
+        return Fractional(self.values, float(self.structure.cost @ self.values), np.maximum(prices, 0.0))
+
+    def _optimal(self) -> bool:
+        if self.solver.Solve() == self.solver.OPTIMAL:
+            return True
+        self._restart(list(self.given))  # the last basis can lead astray: once more from none
+        return bool(self.solver.Solve() == self.solver.OPTIMAL)
+
+    def _restart(self, kept: list[int]) -> None:
+        """A new solver with some of the rows that this one has."""
+        rows = [(number, self.given[number][1]) for number in kept]
+        self._begin()
+        self.given = {number: (self._constraint(row), row) for number, row in rows if row is not None}
 
     def _update(self, rows: Sequence[CutRow | None]) -> None:
-        for number, row in enumerate(rows):
-            if number == len(self.constraints):
-                self.constraints.append(self._constraint(row))
-                self._given.append(row)
-            elif row is not self._given[number]:
-                self._given[number] = row
-                if row is None:
-                    self.constraints[number].SetLb(-self.infinity)
-                else:
-                    self._set(self.constraints[number], row)
+        for number, (constraint, known) in self.given.items():
+            row = rows[number]
+            if row is None:
+                constraint.SetLb(-self.infinity)
+            elif row is not known:
+                self._set(constraint, row)
+            self.given[number] = (constraint, row)
+
+
+def _stacked(rows: Sequence[CutRow], variables: int) -> tuple[Any, Array]:
+    """Left sides of rows as a sparse matrix, and their bounds."""
+    from scipy.sparse import csr_array
+
+    ends = np.cumsum([0, *(len(row.variables) for row in rows)])
+    none = np.zeros(0, dtype=np.int64)
+    entries = np.concatenate([none, *(row.coefficients for row in rows)]).astype(np.float64)
+    columns = np.concatenate([none, *(row.variables for row in rows)])
+    matrix = csr_array((entries, columns, ends), shape=(len(rows), variables))
+    return matrix, np.array([float(row.bound) for row in rows])

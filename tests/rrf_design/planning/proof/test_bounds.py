@@ -12,7 +12,7 @@ from small import all_designs, random_problem
 
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.proof import _neighbourhoods as neighbourhoods
-from rrf_design.planning.proof import cuts
+from rrf_design.planning.proof import bounds, cuts
 from rrf_design.planning.proof._neighbourhoods import HOPELESS, HullPool, HullRow, Neighbourhoods, _Side
 from rrf_design.planning.proof.bounds import (
     MarketRelaxation,
@@ -24,7 +24,7 @@ from rrf_design.planning.proof.bounds import (
     safe_cost,
 )
 from rrf_design.planning.proof.cuts import SCALE, CutRow, _counts_up_to, _covering, _keep_stronger, _weights_for
-from rrf_design.planning.proof.program import MarketRows
+from rrf_design.planning.proof.program import MarketRows, relaxed
 from rrf_design.planning.supports import Witness
 from rrf_design.problem import Problem
 
@@ -152,6 +152,32 @@ def test_the_linear_bound_is_proven_in_full_and_follows_its_rows():
         assert proven == cheapest
         assert solved.cost >= proven - 1e-6
     assert relaxation.solve([None]).cost == 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_given_as_they_are_missed_have_the_optimum_of_all(seed, monkeypatch):
+    """Rows that come, change and are switched off, and a solver that begins anew all the time."""
+    monkeypatch.setattr(bounds, "CROWDED", 1)
+    monkeypatch.setattr(bounds, "FEW", 0)
+    rng = np.random.default_rng(seed)
+    structure = MarketRows(Evaluator(random_problem(seed, nodes=7, blocks=14)))
+    relaxation, rows = MarketRelaxation(structure), list[CutRow | None]()
+    for _ in range(8):
+        for _ in range(6):
+            some = rng.choice(structure.variables, size=4, replace=False)
+            rows.append(CutRow(some, rng.integers(1, 4, size=4), int(rng.integers(1, 5))))
+        for at in rng.integers(len(rows), size=3):
+            row = rows[at]
+            rows[at] = None if row is None else CutRow(row.variables, row.coefficients, row.bound % 4 + 1)
+        solved = relaxation.solve(rows)
+        there = [row for row in rows if row is not None]
+        everything = relaxed(structure.program(target=None, budget=None, cuts=there))
+        assert solved.cost == pytest.approx(structure.cost @ everything)
+        prices = [p for p, row in zip(solved.prices[len(structure.rows) :], rows, strict=True) if row is not None]
+        proven = safe_cost(
+            [*structure.rows, *there], np.array([*solved.prices[: len(structure.rows)], *prices]), structure.cost
+        )
+        assert solved.cost - 1e-4 <= proven < solved.cost + 1
 
 
 FEATURES_CUTS = [(), ("dims",), ("nodes",), ("noise",), ("radii",), ("radii", "nodes")]
