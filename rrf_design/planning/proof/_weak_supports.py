@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import log2
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -199,8 +200,9 @@ def _distinct(found: NDArray[np.int64], size: int) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(nodes for nodes in sets if len(nodes) > size))
 
 
-ROUNDS = 50  # of the compiled search between two looks at the clock
+ROUNDS = 50  # of the compiled search between two looks at the clock, or a quarter of the items on sale
 PATIENCE = 20  # rounds per item on sale before a repair is given up: by work, not by the clock
+PATIENT = 4  # looks at the clock before a compiled search may be found hopeless
 FAST = 20  # compiled rounds in the time of one that is not
 SEEN = 64  # weak sets listed at a time
 RUINED = 0.6  # share of the purchases around a node that are sold
@@ -423,12 +425,13 @@ class Exchange:
             return None
         bought = np.flatnonzero(held & (self.prices >= 0))
         tidy(*settings, bought, rank, out, dice)
-        cost, rounds = self._cost(held), 1 + _rounds(evaluator, effort)
-        while units is not None and cost > units:
-            if rounds <= 0 or (deadline is not None and time.monotonic() > deadline):
+        costs, rounds = [self._cost(held)], 1 + _rounds(evaluator, effort)
+        some = max(ROUNDS, len(evaluator.market.items) // 4)
+        while units is not None and costs[-1] > units:
+            if _hopeless(costs, units, rounds / some) or (deadline is not None and time.monotonic() > deadline):
                 return None
-            cost = exchange_rows(*settings, units, min(ROUNDS, rounds), seed)
-            seed, rounds = seed + 1, rounds - ROUNDS
+            costs.append(exchange_rows(*settings, units, min(some, rounds), seed))
+            seed, rounds = seed + 1, rounds - some
         mask = evaluator.market.empty()
         bought = np.flatnonzero(held & (evaluator.block_item >= 0))
         mask[evaluator.block_item[bought]] = True
@@ -436,6 +439,15 @@ class Exchange:
 
     def _cost(self, held: NDArray[np.bool_]) -> int:
         return int(self.prices[held & (self.prices > 0)].sum())
+
+
+def _hopeless(costs: list[int], units: int, left: float) -> bool:
+    """Whether saving on would not do in what is left (counted in looks at the clock, as the costs
+    are): with every doubling of what was done about as much is saved as with the last, or one unit
+    more.
+    """
+    saved = (costs[len(costs) // 2] - costs[-1] + 1) * log2(1 + max(left, 0.0) / len(costs))
+    return left <= 0 or (len(costs) > PATIENT and costs[-1] - saved > units)
 
 
 def _rounds(evaluator: Evaluator, effort: float) -> int:

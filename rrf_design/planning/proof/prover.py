@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 WEAK = 1.5  # supports with λ_min up to this multiple of the target are asked for a row
 FRESH = 1600  # rows added between two linear programs, over the squared size of supports: larger ones take longer
 MOVED = 2e-3  # a support that gave nothing is asked again when a share around it has changed by this
+SHARED = 0.3  # or so many per node, if that is more: rows far apart don't hinder each other
 STALLED = 3  # linear programs looked back on
 HOPE = 8  # separation ends when that many more such steps would not refute the budget
 LEAN = 0.2  # of a fractional design in the whole ones that are cut off
@@ -53,9 +54,9 @@ SMALL = 1e-3  # or, without one, when they raised the cost by less than this
 FAR = 0.85  # of the budget: a linear bound below this is not raised by regions
 NEAR = 1.02  # within this factor of its bound an incumbent is asked to be proven the best
 BISECTED = 14  # linear questions before the master is asked
-CLIMBED = (0.6, 0.3, 0.1, 0.01)  # of the way from the incumbent to its bound: where a better design is looked for
-CLIMBING = 0.2  # of the time left, at most, for that
+CLIMBING = 0.5  # of the time left, at most, for raising the incumbent before its bound is lowered
 TOUCH_UP = 0.2  # effort for a design that is probably not there, or near one of the master's
+SURE = 0.8  # shares from which on a fractional design is held to buy
 SHARE = 0.3  # of the time left, for a question that is not the last
 MENDING = 0.1  # of the time left, at most, for one repair
 FEW = 400  # items up to which the greedy and its exchanges give the first design
@@ -81,6 +82,7 @@ class Prover(PlanSearch):
         self.relaxation = MarketRelaxation(self.structure)
         self.regions = stages(self.weak)
         self.fractional: Fractional | None = None
+        self.fresh = max(FRESH // evaluator.size**2, int(SHARED * evaluator.n), 1)
         self._quiet: dict[tuple[int, ...], tuple[float, NDArray[np.float64]]] = {}
 
     @cached_property
@@ -101,7 +103,7 @@ class Prover(PlanSearch):
         leant = None
         if self.fractional is not None and level <= target:
             leant = LEAN * self.fractional.values[self.structure.variable_of] + (1 - LEAN) * shares
-        before, fresh = self.hulls.learnt, max(FRESH // self.evaluator.size**2, 1)
+        before, fresh = self.hulls.learnt, self.fresh
         prefixes, grown = self.weak.look(shares, level)
         tried: set[tuple[int, ...]] = set()
         for prefix, support in zip(prefixes.tolist(), grown.tolist(), strict=True):
@@ -140,13 +142,15 @@ class Prover(PlanSearch):
             return False
         return self.hulls.add(row, target)
 
-    def relax(self, threshold: float, budget: Fraction | None, *, deadline: float | None) -> tuple[bool, Fraction]:
+    def relax(
+        self, threshold: float, budget: Fraction | None, *, deadline: float | None, quick: bool = False
+    ) -> tuple[bool, Fraction]:
         """Whether the linear relaxation refutes the threshold, and a proven bound on the cost of
-        every design that reaches it.
+        every design that reaches it; a `quick` one asks no regions.
         """
         target, unit = threshold * threshold, self.structure.unit
         units = None if budget is None else floor(budget / unit)
-        bound, history, stage = 0, list[float](), 0
+        bound, history, stage, last = 0, list[float](), 0, 0 if quick else self.regions
         self.fractional = None
         while deadline is None or time.monotonic() < deadline:
             rows = self._rows(target)
@@ -158,43 +162,45 @@ class Prover(PlanSearch):
             if solved is None:
                 break
             history.append(solved.cost)
+            self.fractional = solved
             if units is None or solved.cost <= units + 1e-6:
-                stage = self._learn(stage, history, solved, target, units)
-                if stage <= self.regions:
+                stage = self._learn(stage, last, history, solved, target, units)
+                if stage <= last:
                     continue
             bound = max(bound, self._proven(rows, solved))
-            self.fractional = solved
             break
         return units is not None and bound > units, bound * unit
 
-    def _learn(self, stage: int, history: list[float], solved: Fractional, target: float, units: int | None) -> int:
+    def _learn(
+        self, stage: int, last: int, history: list[float], solved: Fractional, target: float, units: int | None
+    ) -> int:
         """Add rows that a fractional design misses: of supports, then of regions of them; the stage
-        this has come to.
+        this has come to, beyond the last one when nothing is to be learnt.
 
         A stage ends when the linear programs (whose values are the history) have come to rise too
         slowly, or nothing is missed. Far below the budget regions are not worth their time.
         """
         shares = solved.values[self.structure.variable_of]
-        while stage <= self.regions:
+        while stage <= last:
             if not _stalled(history, units):
                 learnt = self.separate(solved.values, target, level=WEAK * target)
                 if learnt + self._widen(stage, shares, target, self._tight(solved)):
                     return stage
             far = units is not None and solved.cost < FAR * units
-            stage = self.regions + 1 if far else stage + 1
+            stage = last + 1 if far else stage + 1
             history[:] = [solved.cost]
         return stage
 
     def _widen(self, stage: int, shares: NDArray[np.float64], target: float, tight: list[tuple[int, ...]]) -> int:
         """Ask regions for rows that these shares miss; how many were added."""
-        level, size = WEAK * target, self.evaluator.size
+        level = WEAK * target
         if stage == 0:
             return 0
         if stage < self.regions or stage == 1:
             listed = grown(self.weak, shares, level, more=stage)
         else:
             listed = around(self.weak, shares, level, tight=tight)
-        before, fresh = self.hulls.learnt, max(FRESH // size**2, 1)
+        before, fresh = self.hulls.learnt, self.fresh
         for region in listed:
             self._ask(region, shares, target)
             if self.hulls.learnt >= before + fresh or self.late():
@@ -267,8 +273,7 @@ class Prover(PlanSearch):
         if self.fractional is None:
             return None
         values = self.fractional.values[: len(self.evaluator.market.items)]
-        found = self._mended(values > 0.5, threshold, budget, effort=0.5 * effort)
-        return found if found is not None else self._mended(values > 0.8, threshold, budget, effort=0.5 * effort)
+        return self._mended(values > SURE, threshold, budget, effort=effort)
 
     def _mended(self, start: Mask, threshold: float, budget: Fraction | None, *, effort: float) -> Mask | None:
         """A design within the budget that reaches the threshold, made from this one; None when none
@@ -317,7 +322,12 @@ class Prover(PlanSearch):
         """
         evaluator = self.evaluator
         upper = min(bound_from_cuts(evaluator, None if budget is None else float(budget)), ceiling(evaluator))
-        mask, upper = self._climb(*self._bisect(incumbent, upper, budget), budget)
+        value = evaluator.value(incumbent)
+        tight = value * (1 + self.master.gap)
+        few = len(evaluator.market.items) <= FEW  # else the first design is no answer yet: ask from above
+        if value > 0.0 and few and self.relax(tight, budget, deadline=self.deadline)[0]:
+            return incumbent, max(min(upper, tight), value)
+        mask, upper = self._bisect(*self._climb(incumbent, upper, budget), budget)
         value = evaluator.value(mask)
         if value == 0.0:  # a margin that is not zero but tiny is below what hull rows resolve
             return super().maximise(budget, mask)
@@ -344,12 +354,7 @@ class Prover(PlanSearch):
         """Lower the bound by the linear relaxation, and raise the incumbent by what is made of its
         fractional designs.
         """
-        value = self.evaluator.value(mask)
-        tight = value * (1 + self.master.gap)
-        few = len(self.evaluator.market.items) <= FEW  # else the first design is no answer yet: ask from above
-        if value > 0.0 and few and self.relax(tight, budget, deadline=self.deadline)[0]:
-            return mask, min(upper, tight)
-        low = max(value, 1e-6 * upper)
+        low = max(self.evaluator.value(mask), 1e-6 * upper)
         for _ in range(BISECTED):
             if self.late() or upper <= low * NEAR**0.5:
                 break
@@ -365,24 +370,22 @@ class Prover(PlanSearch):
         return mask, upper
 
     def _climb(self, mask: Mask, upper: float, budget: Fraction | None) -> tuple[Mask, float]:
-        """Raise the incumbent by designs made from fractional ones, from far above it to near; what
-        is refuted on the way counts.
+        """Raise the incumbent by designs made from fractional ones, halving the way to the least
+        threshold that none was made for; what is refuted on the way counts.
         """
-        steps, left = list(CLIMBED), self.left()
+        left = self.left()
         limit = None if left is None else time.monotonic() + CLIMBING * max(left, 0.0)
-        while steps and (limit is None or time.monotonic() < limit):
-            value = self.evaluator.value(mask)
+        value, missed = self.evaluator.value(mask), upper
+        while missed > max(value, 1e-6 * upper) * NEAR**0.5 and (limit is None or time.monotonic() < limit):
             self._tell(value, upper)
-            if upper <= value * NEAR:
-                break
-            ask = value + steps[0] * (upper - value)
-            refuted, _ = self.relax(ask, budget, deadline=self.deadline)
+            ask = max(value, 1e-6 * upper)
+            ask = (ask * missed) ** 0.5 if missed < 4 * ask else (ask + missed) / 2
+            refuted, _ = self.relax(ask, budget, deadline=limit, quick=True)
             found = None if refuted else self._rounded(ask, budget, effort=1.0)
-            if found is not None:
-                mask, steps = found, list(CLIMBED)
+            if found is None:
+                missed, upper = ask, ask if refuted else upper
             else:
-                upper = ask if refuted else upper
-                steps.pop(0)
+                mask, value = found, self.evaluator.value(found)
         return mask, upper
 
     def minimise(

@@ -21,7 +21,16 @@ import rrf_design as rrf
 from rrf_design.planning import Order
 from rrf_design.planning.evaluator import Evaluator
 from rrf_design.planning.proof._neighbourhoods import Neighbourhoods
-from rrf_design.planning.proof._weak_supports import WIDEST, Exchange, Mender, WeakSupports, around, grown, stages
+from rrf_design.planning.proof._weak_supports import (
+    WIDEST,
+    Exchange,
+    Mender,
+    WeakSupports,
+    _hopeless,
+    around,
+    grown,
+    stages,
+)
 from rrf_design.planning.proof.program import MarketRows
 from rrf_design.planning.proof.prover import Prover
 
@@ -160,6 +169,14 @@ def test_the_cheapest_design_is_found_on_small_fields(seed, compiled):
             assert found is not None
             assert evaluator.market.cost(found) == least
             assert evaluator.value(found) >= share * top * (1 - 1e-9)
+
+
+def test_a_search_is_hopeless_when_the_rounds_left_would_not_save_enough():
+    costs = [100, 90, 82, 76, 72, 70]
+    assert not _hopeless(costs, 65, 4.0)  # 6 in the second half, with two thirds more to come
+    assert _hopeless(costs, 57, 4.0)
+    assert not _hopeless(costs[:4], 10, 1.0)  # too early to say
+    assert _hopeless(costs[:4], 10, 0.0)
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
