@@ -148,7 +148,7 @@ class Part:
             pointer, index, value, dims, starts, _, goal = self.arrays
             lowered = self.minus(theta)
             if self.size > NORMS_FROM and self.weight > WORTH_NORMS and dims.max() <= sparse_block.WIDEST:
-                found = sparse_block.scan_norms(self.arrays, lowered, theta, rank, order[roots], self.size, stop)
+                found = sparse_block.scan_norms(self.arrays, lowered, rank, order[roots], self.size, stop)
                 if found is not None:
                     return self._settled(theta, found[0], found[1], limit)
             count, done = sparse_block.scan_sparse_blocks(

@@ -20,20 +20,23 @@ CHUNK = 20_000  # edges at a time
 
 
 MANY = 4096  # supports that norms may leave over
-_latest: list[Any] = []  # the arrays, θ and M of the latest question: tasks ask it one after the other
+_latest: list[Any] = []  # one entry: arrays, diagonal, size and M of the latest question, which tasks share
 
 
-def scan_norms(arrays: Any, diagonal: Any, theta: float, rank: Any, roots: Any, size: int, stop: Any) -> Any:
+def scan_norms(arrays: Any, diagonal: Any, rank: Any, roots: Any, size: int, stop: Any) -> Any:
     """As `scan_sparse_blocks`, by norms alone: (supports, roots finished), where most supports that
     are left over are harmless all the same; None where they are too many. `diagonal`: with θ taken
     off.
     """
     pointer, index, value, dims, starts, _, goal = arrays
-    if not _latest or _latest[0] is not value or _latest[1:3] != [theta, size]:
+    known = _latest[0] if _latest else (None, None, 0, None)  # other threads may put theirs there meanwhile
+    if known[0] is not arrays or known[2] != size or not np.array_equal(known[1], diagonal):
         with np.errstate(all="ignore"):  # what is no number is harmful
-            _latest[:] = [value, theta, size, comparison(pointer, index, value, starts, dims, diagonal, size)]
+            made = comparison(pointer, index, value, starts, dims, diagonal, size)
+        known = (arrays, diagonal, size, made)
+        _latest[:] = [known]
     out = np.empty((MANY, size), np.int64)
-    count, done = scan_sparse(pointer, index, *_latest[3], rank, goal, roots, stop, out)
+    count, done = scan_sparse(pointer, index, *known[3], rank, goal, roots, stop, out)
     return None if count > MANY else (out[:count], done)
 
 

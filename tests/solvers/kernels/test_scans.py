@@ -13,7 +13,7 @@ from solvers.kernels.block import _block_norms, block_centres, scan_blocks
 from solvers.kernels.dense import centre_order, scan_dense
 from solvers.kernels.emit import centres_first
 from solvers.kernels.sparse import scan_sparse, sparse_stars
-from solvers.kernels.sparse_block import comparison, scan_sparse_blocks, sparse_block_stars
+from solvers.kernels.sparse_block import comparison, scan_norms, scan_sparse_blocks, sparse_block_stars
 
 ONES, MIXED = [1] * 9, [2, 1, 3, 2, 1, 2, 1, 1]
 STOPS = {"dense": (ONES[:8], 0.5, 1.0), "block": (MIXED[:7], 0.6, 1.0), "sparse": (ONES, 0.5, 0.4), "sparse blocks": (MIXED, 0.6, 0.5)}  # fmt: skip
@@ -203,6 +203,21 @@ def test_what_norms_pass_is_positive_definite(seed, nearly):
                 passed += 1
                 assert positive(block(matrix, offsets, support))
     assert passed > 0 or nearly
+
+
+def test_norms_of_one_diagonal_are_not_taken_for_those_of_another():
+    """A field and the same field with θ on some coordinates only share all their arrays."""
+    dims = [2] * 5
+    field = shifted(dims, 1, theta=0.0, density=0.6)
+    owner = np.repeat(np.arange(5), dims)
+    matrix = np.where(owner[:, None] == owner, field, 0.2 * field)
+    pointer, index, value, starts, widths, diagonal = csr(matrix, offsets_of(dims))
+    arrays = (pointer, index, value, widths, starts, diagonal, np.full(5, 3))
+    order, flag = np.arange(5), np.zeros(1, np.int64)
+    high = diagonal - 10.0 * np.eye(2)
+    for lowered in (diagonal, high, diagonal):
+        count = len(scan_norms(arrays, lowered, order, order, 3, flag)[0])
+        assert (count > 0) == (lowered is high)
 
 
 def test_on_trees_with_turned_couplings_norms_lose_nothing():
