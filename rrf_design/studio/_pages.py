@@ -506,6 +506,9 @@ def document(library: Library, entry: LibraryEntry) -> tuple[str, Markup]:
         view, words = named[entry.format]
         link = tag("a", words, href=address(view, of=entry.key), class_="button", role="button")
         parts = replace(parts, lead=join(parts.lead, prose(link)))
+    elif entry.format == "rrf-plan":
+        words = "Every budget of it, step by step: rrf-design frontier PROBLEM -o frontier.json makes a slider here."
+        parts = replace(parts, lead=join(parts.lead, prose(words)))
     return parts.title, parts.body()
 
 

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import rrf_design as rrf
 from rrf_design.studio import Library, make_app
-from rrf_design.studio.labels import LabelStore, ask_on
+from rrf_design.studio.labels import LEASE, LabelStore, ask_on
 from rrf_design.tables import write_output
 
 from .conftest import HOSTILE, TOKEN, made
@@ -117,7 +118,7 @@ def violations(page: Any) -> Any:
     return found["result"]["value"]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark")])
 def test_every_view_fits_says_nothing_in_the_console_and_is_accessible(
     serve: Callable[..., Serving], visit: Callable[..., Any], whole: Path, width: int, scheme: str
 ) -> None:
@@ -226,6 +227,27 @@ def test_two_people_review_by_keys_none_twice_none_lost(
     pages[0].keyboard.press("u")
     pages[0].locator(".asked").wait_for()
     assert store.counts().labels == 11
+
+
+def test_what_a_killed_browser_held_comes_back_to_others(
+    serve: Callable[..., Serving], visit: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("rrf_design.studio.labels.time", SimpleNamespace(time=lambda: now[0]))
+    store = asked(tmp_path, 2)
+    studio = serve(tmp_path)
+    killed, other = visit(studio), visit(studio)
+    for page, text in ((killed, "Sum of 0?"), (other, "Sum of 1?")):
+        page.goto(studio.at("/review"))
+        page.get_by_text(text).wait_for()
+    killed.keyboard.type("half")
+    killed.context.close()
+    assert answer(other, "1")
+    other.get_by_text("1 with other people").wait_for()
+    now[0] += LEASE + 1
+    other.get_by_text("Sum of 0?").wait_for(timeout=20_000)
+    assert answer(other, "0")
+    assert {row["id"]: row["value"] for row in store.rows("deliver")} == {"r/0": "0", "r/1": "1"}
 
 
 def test_a_studio_that_is_gone_takes_the_label_when_it_is_back(
