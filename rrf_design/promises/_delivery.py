@@ -33,7 +33,7 @@ from rrf_design.checker.delivery import (
 )
 from rrf_design.checker.promise_words import percent
 from rrf_design.documents import sealed
-from rrf_design.errors import InputError, Refused
+from rrf_design.errors import InputError, Refused, RRFError
 from rrf_design.files import canonical_digest
 from rrf_design.promises._asks import AskPlan
 from rrf_design.promises._buying import LiveModels
@@ -246,7 +246,7 @@ class DeliverySession:
         """Of every labelled row what is right, and whether the look was its own."""
         try:
             for event in history:
-                self._replay(event)
+                self._recall(event)
             if not history:
                 self._take_known(known or {})
         except BaseException:
@@ -366,10 +366,22 @@ class DeliverySession:
         if self._record is not None:
             self._record.write(event)
 
+    def _recall(self, event: Event) -> None:
+        """An event of the record; InputError where no delivery could have written it."""
+        try:
+            self._replay(event)
+        except RRFError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
+            assert self._record is not None
+            words = f"{event!r:.60}: {type(fault).__name__}"
+            raise InputError(f"{self._record.path}: is no record of this delivery ({words})") from None
+
     def _replay(self, event: Event) -> None:
         self._pass.apply(event)
         if "labels" in event:
             place = self.table.places[event["said"]["row"]]
+            _ = event["labels"][str(place)]  # what was said of a row labels that row
             others = [int(p) for p in event["labels"] if int(p) != place]
             self._hear(place, others, self.table.truth(place, event["said"]["value"]))
 

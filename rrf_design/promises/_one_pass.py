@@ -349,10 +349,9 @@ class Record:
         """What is there; a last line that a crash cut off does not count and is taken away."""
         data = self._file.read()
         whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.decode("utf-8").splitlines()
         try:
-            head, *rest = [json.loads(line) for line in lines]
-        except ValueError as error:
+            head, *rest = [json.loads(line) for line in whole.decode("utf-8").splitlines()]
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path}: is no record of a delivery ({error})") from None
         if head != {"run": run}:
             raise InputError(f"{self.path}: was begun with another table, recipe, answers or risk; name another record")

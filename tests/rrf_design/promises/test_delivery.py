@@ -191,6 +191,29 @@ def test_a_line_that_a_crash_cut_off_does_not_count(tmp_path: Path) -> None:
     assert again.document == whole.document
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1]",
+        "[" * 100_000,
+        '{"run":"deliver-0"}',
+        '{"labels":null}',
+        '{"labels":{"x":[0]},"said":{"row":"r000","value":0}}',
+        '{"labels":{"4000":[0]},"said":{"row":"r000","value":0}}',
+        '{"labels":{"1":[0]},"said":{"row":"r000","value":0}}',
+    ],
+)
+def test_a_record_that_no_delivery_could_have_written_is_one_line(tmp_path: Path, line: str) -> None:
+    data, said, record = a_table(tmp_path), tmp_path / "said.jsonl", tmp_path / "record.jsonl"
+    with DeliverySession(data, said, risk=0.1, record=record) as session:
+        first = session.next()[0]
+        session.label(first.id, gold_of(first.id))
+    record.write_text(record.read_text() + line + "\n")
+    with pytest.raises(InputError, match="is no record of") as caught:
+        DeliverySession(data, said, risk=0.1, record=record, resume=True)
+    assert "\n" not in str(caught.value)
+
+
 def test_the_order_of_labels_within_a_batch_says_nothing(tmp_path: Path) -> None:
     data, said = a_table(tmp_path), tmp_path / "said.jsonl"
     with DeliverySession(data, said, risk=0.1) as session:
