@@ -246,8 +246,12 @@ def digest(problem: Problem) -> str:
 
 def canonical_digest(document: Any) -> str:
     """SHA-256 of a document's canonical JSON."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(canonical_json(document).encode()).hexdigest()
+
+
+def canonical_json(document: Any) -> str:
+    """The one way to write a document that its digest is made from."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

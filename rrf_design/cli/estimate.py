@@ -19,6 +19,7 @@ def estimate_verb(
     items: options.Items,
     model: Models = None,
     prices: Prices = None,
+    cluster: options.Cluster = None,
     printer: Printer,
 ) -> None:
     """Calls, tokens and money of a run over a table, before the first call.
@@ -29,7 +30,8 @@ def estimate_verb(
     """
     from rrf_design.tables import estimate
 
-    found = estimate(items.dataset(file), named_models(model or []), prices=prices)
+    with options.on_cluster(cluster):
+        found = estimate(items.dataset(file), named_models(model or []), prices=prices)
     printer.result(found.to_json, lambda: tell_estimate(found, quiet=printer.quiet))
 
 

@@ -99,6 +99,7 @@ def pilot_verb(
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the policy here (.json).")] = None,
     seed: options.Seed = 0,
+    cluster: options.Cluster = None,
     printer: Printer,
 ) -> int:
     """How should the table be run: the cheapest policy that is proven to keep the risk, on random
@@ -120,7 +121,7 @@ def pilot_verb(
 
     review = review or review_file
     _refuse(forecast=forecast, guesses=(accuracy, agreed_wrong), output=output, review=review, resume=resume)
-    with review_labels(review, "pilot", blind=True) as place:
+    with options.on_cluster(cluster), review_labels(review, "pilot", blind=True) as place:
         said = told_by_people(place, resume=resume)
         settings: dict[str, Any] = {
             "labels": labels,

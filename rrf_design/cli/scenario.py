@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rrf_design.cli._options import flattened
+from rrf_design.cli._options import Cluster, flattened, on_cluster
 from rrf_design.cli.output import Printer, note, print_json, say, table
 from rrf_design.errors import InputError, MissingDependency, RRFError
 
@@ -83,6 +83,7 @@ def _run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a parameter: NAME=VALUE, the value as JSON or text.")
     ] = None,
+    cluster: Cluster = None,
     *,
     printer: Printer,
 ) -> int:
@@ -105,15 +106,16 @@ def _run(
     code = 0
     for each in wanted:
         try:
-            published = run_scenario(
-                scenarios.get(each),
-                out,
-                quick=quick,
-                jobs=jobs,
-                resume=resume,
-                changes=_known(changes, each, among=wanted),
-                progress=printer.note,
-            )
+            with on_cluster(cluster):
+                published = run_scenario(
+                    scenarios.get(each),
+                    out,
+                    quick=quick,
+                    jobs=jobs,
+                    resume=resume,
+                    changes=_known(changes, each, among=wanted),
+                    progress=printer.note,
+                )
         except RRFError as error:
             if name != "all":
                 raise

@@ -204,6 +204,13 @@ class CallTally:
         most_in = max(self.largest.input_tokens, bound.input_tokens)
         self.largest = Usage(most_in, max(self.largest.output_tokens, bound.output_tokens), 1)
 
+    def join(self, other: CallTally) -> None:
+        """Questions that were counted elsewhere."""
+        self.expected += other.expected
+        self.most += other.most
+        most_in = max(self.largest.input_tokens, other.largest.input_tokens)
+        self.largest = Usage(most_in, max(self.largest.output_tokens, other.largest.output_tokens), 1)
+
 
 def own_judge(check: str, model: str) -> str:
     """What is said before a run whose judge is asked the questions as well."""

@@ -93,6 +93,11 @@ class BoughtAnswers:
     price: Fraction = Fraction(0)
     """In the recipe's prices."""
 
+    @property
+    def priced(self) -> bool:
+        """Whether they may say what they cost: what was bought has a price."""
+        return bool(self.answers)
+
     def of(self, item: str) -> Mapping[str, RecordedAnswer]:
         return self.answers.get(item, {})
 

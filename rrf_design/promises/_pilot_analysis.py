@@ -151,9 +151,9 @@ def _with_counts(plan: PilotPlan, played: Sequence[PlayedPolicy]) -> list[Played
     """How many of all items each policy delivers: known from the answers alone, where all are there
     that it asks for.
     """
-    found = []
-    for one, everywhere in zip(played, play(plan.policies, plan.sheet, last=plan.last), strict=True):
-        known = not unrecorded(everywhere, plan.sheet).any()
+    found, sheet = [], plan.whole
+    for one, everywhere in zip(played, play(plan.policies, sheet, last=plan.last), strict=True):
+        known = not unrecorded(everywhere, sheet).any()
         found.append(replace(one, delivers=int(everywhere.delivered.sum())) if known else one)
     return found
 

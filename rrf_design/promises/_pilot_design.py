@@ -12,18 +12,21 @@ anybody can draw them again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from hashlib import blake2b, sha256
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from rrf_design.checker.promise_words import percent_above, plain_percent
 from rrf_design.errors import InputError
-from rrf_design.files import canonical_digest
+from rrf_design.files import canonical_json
 from rrf_design.promises._buying import NOTHING, BoughtAnswers, LiveModels, buy_answers, buy_checks
-from rrf_design.promises._checks import is_known, may_run, refuse_unpriced
+from rrf_design.promises._checks import is_known, machine_checks, may_run, refuse_unpriced
 from rrf_design.promises._play import LastPrices
 from rrf_design.promises._policies import (
     SHARES,
@@ -39,11 +42,13 @@ from rrf_design.promises._policies import (
     family_of,
     stages_by_hand,
 )
-from rrf_design.promises._sheets import AnswerSheet, PolicyTemplate, read_sheet
+from rrf_design.promises._sheets import AnswerSheet, PolicyTemplate, TableSheet, read_table
 from rrf_design.promises._truths import GoldRule
 from rrf_design.questions.answers import RecordedAnswers
 from rrf_design.questions.datasets import Dataset
-from rrf_design.questions.tables import need_column
+from rrf_design.questions.filling import Filler
+from rrf_design.questions.recipe import Recipe
+from rrf_design.questions.tables import Cells, need_column
 from rrf_design.risk import (
     Among,
     Limit,
@@ -61,6 +66,7 @@ from rrf_design.risk import (
     stratified_order,
     stratified_risk,
 )
+from rrf_design.workers import in_chunks
 
 CONFIDENCE = 0.95
 OTHERS = 400
@@ -116,8 +122,10 @@ class PilotPlan:
     settings: PilotSettings
     population: Population
     drawn: tuple[int, ...]
-    sheet: AnswerSheet
-    """All items with what is recorded about them."""
+    sheet: TableSheet
+    """All items, and what is recorded about those that are drawn, and about all where a statement
+    or a check needs it.
+    """
     policies: tuple[CascadePolicy, ...]
     last: LastPrices
     rule: GoldRule
@@ -132,12 +140,18 @@ class PilotPlan:
         return self.sheet.only(self.drawn)
 
     @property
+    def whole(self) -> AnswerSheet:
+        """Every item, where the answers of all are read."""
+        return self.sheet.only(range(len(self.sheet)))
+
+    @property
     def panel(self) -> float:
         """What everything that a pilot buys of an item costs on average: its answers, and the
         checks of its stages.
         """
         steps = {step for policy in self.policies for step in policy.further}
-        checks = sum(row.price(name) for row in self.sheet.rows for name in row.template.checks if name in steps)
+        rows = self.sheet.rows.values()
+        checks = sum(row.price(name) for row in rows for name in row.template.checks if name in steps)
         return float(self.sheet.costs.sum(axis=1).mean()) + checks / len(self.sheet)
 
     @property
@@ -211,7 +225,8 @@ def plan_pilot(
     population = Population.of(dataset, stratify=settings.stratify)
     drawn = tuple(population.order(settings.seed)[: settings.labels])
     nodes = tuple(dict.fromkeys(dataset.recipe.nodes.values()))
-    sheet = read_sheet(dataset, answers, nodes)
+    wanted = _wanted(dataset, population, drawn, settings)
+    sheet = read_table(dataset, answers, nodes, wanted=wanted, priced=answers.priced)
     silent = [
         sheet.rows[place].id for place in drawn if not any(v is not None for v in sheet.rows[place].said.values())
     ]
@@ -219,9 +234,10 @@ def plan_pilot(
         raise InputError(f"no item of the pilot has an answer that can be read, {silent[0]!r} among them")
     by_hand = dataset.recipe.ladder
     last = last_prices(sheet, by_hand)
-    ending = LastStage.PERSON if all(row.template.person is not None for row in sheet.rows) else LastStage.WITHHELD
+    ending = LastStage.PERSON if all(one.person is not None for one in set(sheet.templates)) else LastStage.WITHHELD
     prices = {node: float(sheet.costs[:, at].mean()) for at, node in enumerate(nodes)}
-    voices = [node for node in nodes if all(node in row.template.ways or node not in row.said for row in sheet.rows)]
+    kinds = set(sheet.templates)
+    voices = [node for node in nodes if all(node in one.ways or node not in one.prices for one in kinds)]
     policies = family_of(
         nodes,
         prices,
@@ -252,14 +268,25 @@ def plan_pilot(
     )
 
 
-def _escalations(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> list[Escalation]:
+def _wanted(dataset: Dataset, population: Population, drawn: Sequence[int], settings: PilotSettings) -> set[int] | None:
+    """The items whose answers a pilot reads; None for all, where machines' checks have to be known
+    or rows that are not drawn are counted.
+    """
+    if settings.statement is not Statement.FRESH or any(
+        machine_checks(one.example) for one in dataset.structures.values()
+    ):
+        return None
+    return {*drawn, *aside_places(population, settings), *population.order(settings.seed)[-OTHERS:]}
+
+
+def _escalations(sheet: TableSheet, by_hand: Mapping[str, Any] | None) -> list[Escalation]:
     """Stages of the exact frontiers of the most common structures, at the recipe's own prices:
     those stay the same while a pilot grows. Equal prices where there are none.
     """
     if by_hand is not None and "order" in by_hand:
         return []
     found: list[Escalation] = []
-    for template in common([row.template for row in sheet.rows]):
+    for template in common(sheet.templates):
         found += escalations_of(template.problem, _prices(template))
     return list(dict.fromkeys(found))
 
@@ -268,17 +295,20 @@ def _prices(template: PolicyTemplate) -> Mapping[str, float]:
     return template.prices if any(template.prices.values()) else dict.fromkeys(template.prices, 1.0)
 
 
-def _check_stages(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool) -> list[CheckStage]:
+def _check_stages(
+    sheet: TableSheet | AnswerSheet, by_hand: Mapping[str, Any] | None, *, live: bool
+) -> list[CheckStage]:
     """Designs with checks, of the same structures.
 
     Recorded answers have the checks that are recorded or known; live, all can be fetched.
     """
-    templates = list({id(row.template): row.template for row in sheet.rows}.values())
-    there = {name for row in sheet.rows for name in (row.template.checks if live else row.checked)}
+    templates = list(dict.fromkeys(sheet.templates))
+    rows = sheet.rows.values() if isinstance(sheet, TableSheet) else sheet.rows
+    there = {name for one in templates for name in one.checks} if live else {name for r in rows for name in r.checked}
     known = [name for template in templates for name in template.checks if name in there]
     named = checks_by_hand(by_hand, list(dict.fromkeys(known)))
     found: list[CheckStage] = []
-    for template in common([row.template for row in sheet.rows]):
+    for template in common(sheet.templates):
         if named is None:
             found += check_stages(template.problem, _prices(template), there)
         elif named:
@@ -342,9 +372,9 @@ def checks_to_fetch(dataset: Dataset) -> list[str]:
     """The checks that a live pilot fetches: those on stages of its family whose value nobody knows
     beforehand.
     """
-    sheet = read_sheet(dataset, NOTHING, tuple(dict.fromkeys(dataset.recipe.nodes.values())))
+    sheet = read_table(dataset, NOTHING, tuple(dict.fromkeys(dataset.recipe.nodes.values())), wanted=(), priced=False)
     steps = {step for stage in _check_stages(sheet, dataset.recipe.ladder, live=True) for step in stage.steps}
-    templates = {id(row.template): row.template for row in sheet.rows}.values()
+    templates = dict.fromkeys(sheet.templates)
     return list(
         dict.fromkeys(
             n for s in templates for n, check in s.checks.items() if n in steps and not is_known(s.problem, check)
@@ -352,13 +382,13 @@ def checks_to_fetch(dataset: Dataset) -> list[str]:
     )
 
 
-def last_prices(sheet: AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPrices:
+def last_prices(sheet: TableSheet | AnswerSheet, by_hand: Mapping[str, Any] | None) -> LastPrices:
     """A person's price from the recipe.
 
     What a withheld item costs is [ladder] withheld, else ten times all its answers: without a
     price, silence is cheapest.
     """
-    people = [row.template.person for row in sheet.rows]
+    people = [one.person for one in dict.fromkeys(sheet.templates)]
     check = max((float(person.cost or 0.0) for person in people if person is not None), default=0.0)
     withheld = (by_hand or {}).get("withheld")
     if withheld is not None and (type(withheld) not in (int, float) or withheld < 0):
@@ -427,43 +457,68 @@ def tested_limit(plan: PilotPlan) -> Limit:
     return Limit.of(risk, among=among_of(plan))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Population:
     """All items of a table under a recipe: their ids in order, what each asks (a digest), and the
     digest of it all.
     """
 
     ids: tuple[str, ...]
-    asked: tuple[str, ...]
+    asked: bytes
+    """The SHA-256 of what each asks, 32 bytes after 32."""
     labels: tuple[str, ...] | None
     """The stratum of each item."""
-    alike: tuple[str, ...] = ()
-    """Of each item, what the recipe's texts show of it but for its id, in one case and spacing;
-    empty where they show nothing else.
+    alike: bytes
+    """Of each item, 16 bytes for what the recipe's texts show of it but for its id, in one case and
+    spacing; zeros where they show nothing else.
     """
 
     @classmethod
     def of(cls, dataset: Dataset, *, stratify: str | None = None) -> Population:
+        """Texts are read a row at a time, here or by whatever joblib is told, and not kept."""
         if stratify is not None:
             need_column(dataset.table, stratify, "stratify")
             if stratify == dataset.recipe.data.gold_column:
                 raise InputError(f"--stratify {stratify}: the draw must not see the gold column")
-        ids, asked, labels, alike, there = [], [], [], [], False
-        for item in dataset.items_in_order():
-            ids.append(item.id)
-            asked.append(item.digest)
-            labels.append("" if stratify is None else str(item.cells.get(stratify)))
-            there = there or stratify in item.cells
-            shown = [(name, _plainly(cell)) for name, cell in item.shown.items() if name != dataset.recipe.data.id]
-            alike.append(repr(shown) if shown else "")
+        ids: list[str] = []
+        labels: list[str] = []
+        there = False
+
+        def chunks() -> Iterator[list[Cells]]:
+            nonlocal there
+            items = dataset.items_in_order()
+            while some := list(islice(items, TOGETHER)):
+                ids.extend(item.id for item in some)
+                if stratify is not None:
+                    labels.extend(str(item.cells.get(stratify)) for item in some)
+                    there = there or any(stratify in item.cells for item in some)
+                yield [item.seen for item in some]
+
+        parts = list(in_chunks(_asking, (dataset.recipe,), chunks(), n_jobs=None))
         if stratify is not None and not there:
             raise InputError(f"{dataset.table.name}: no row has a column {stratify!r} to stratify by")
-        return cls(tuple(ids), tuple(asked), None if stratify is None else tuple(labels), tuple(alike))
+        asked, alike = (b"".join(part) for part in zip(*parts, strict=True))
+        return cls(tuple(ids), asked, None if stratify is None else tuple(labels), alike)
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        strata = {} if self.labels is None else {"strata": list(self.labels)}
-        return canonical_digest({"ids": list(self.ids), "asked": list(self.asked), **strata})
+        """Of the canonical JSON of ids, digests and strata, which is never there as a whole."""
+        found = sha256(b'{"asked":[')
+        for lists, key in ((self.digests(), ""), (self.ids, '],"ids":['), (self.labels, '],"strata":[')):
+            if lists is None:
+                continue
+            found.update(key.encode())
+            texts, first = iter(lists), True
+            while some := list(islice(texts, TOGETHER)):
+                found.update(b"" if first else b",")
+                found.update(canonical_json(some)[1:-1].encode())
+                first = False
+        found.update(b"]}")
+        return found.hexdigest()
+
+    def digests(self) -> Iterator[str]:
+        """What each item asks, in order."""
+        return (self.asked[at : at + 32].hex() for at in range(0, len(self.asked), 32))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -473,9 +528,15 @@ class Population:
 
         Another purpose draws independently of it.
         """
-        if self.labels is None:
-            return draw_order(len(self), seed, digest=self.digest + purpose)
-        return stratified_order(self.labels, seed, digest=self.digest + purpose)
+        if (seed, purpose) not in self._orders:
+            head = self.digest + purpose
+            drawn = draw_order(len(self), seed, digest=head) if self.labels is None else None
+            self._orders[seed, purpose] = drawn or stratified_order(self.labels or (), seed, digest=head)
+        return self._orders[seed, purpose]
+
+    @cached_property
+    def _orders(self) -> dict[tuple[int, str], list[int]]:
+        return {}
 
     def strata(self, drawn: Sequence[int]) -> list[Stratum]:
         if self.labels is None:
@@ -487,14 +548,35 @@ class Population:
         """Items outside the pilot that ask what an item of the pilot asks, whatever their id, case
         and spacing.
         """
-        keys = self.alike or self.asked
-        inside = {keys[place]: self.ids[place] for place in drawn}
+        keys = [self.alike[at : at + 16] for at in range(0, len(self.alike), 16)]
+        inside = {keys[place]: self.ids[place] for place in drawn if any(keys[place])}
         chosen = set(drawn)
         return [
             {"item": name, "pilot_item": inside[key]}
             for place, (name, key) in enumerate(zip(self.ids, keys, strict=True))
-            if key and place not in chosen and key in inside
+            if key in inside and place not in chosen
         ]
+
+
+TOGETHER = 1000
+"""Rows that are digested, and travel to another process, together."""
+
+
+def _asking(recipe: Recipe) -> Callable[[Sequence[Cells]], tuple[bytes, bytes]]:
+    """What rows ask and show, as `Population` keeps it."""
+    filler = Filler(recipe)
+    names = sorted(filler.columns - {recipe.data.id})
+
+    def told(rows: Sequence[Cells]) -> tuple[bytes, bytes]:
+        asked = (bytes.fromhex(filler.digest(row)) for row in rows)
+        alike = (repr([(name, _plainly(row.get(name))) for name in names]) for row in rows)
+        return b"".join(asked), b"".join(_short_digest(text) if names else bytes(16) for text in alike)
+
+    return told
+
+
+def _short_digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _plainly(cell: Any) -> Any:

@@ -8,8 +8,9 @@ node that says only part of it (parts of a sum) is no voice; verdicts use it, vo
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -197,14 +198,15 @@ class AnswerSheet:
 
     def __init__(self, rows: Sequence[ItemAnswers], nodes: Sequence[str]) -> None:
         self.rows, self.nodes = tuple(rows), tuple(nodes)
+        self.templates = tuple(row.template for row in rows)
         self.codes: Codes = np.array([_codes(row, self.nodes) for row in rows], dtype=np.int64).reshape(
             len(rows), len(nodes)
         )
         self.costs: Floats = np.array(
             [[row.cost.get(node, 0.0) for node in self.nodes] for row in rows], dtype=np.float64
         ).reshape(len(rows), len(nodes))
-        for array in (self.codes, self.costs):
-            array.setflags(write=False)
+        for told in (self.codes, self.costs):
+            told.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -222,6 +224,26 @@ class AnswerSheet:
         return AnswerSheet([self.rows[place] for place in places], self.nodes)
 
 
+@dataclass(frozen=True, slots=True)
+class TableSheet:
+    """All items of a table, by place: what each costs and shares with others, and the answers of
+    those that are wanted.
+    """
+
+    nodes: tuple[str, ...]
+    templates: tuple[PolicyTemplate, ...]
+    costs: Floats
+    """What each answer costs (items, nodes)."""
+    rows: Mapping[int, ItemAnswers]
+
+    def __len__(self) -> int:
+        return len(self.templates)
+
+    def only(self, places: Iterable[int]) -> AnswerSheet:
+        """The answers of items that are wanted."""
+        return AnswerSheet([self.rows[place] for place in places], self.nodes)
+
+
 class AnswersByItem(Protocol):
     """Recorded or bought answers, looked up by item."""
 
@@ -230,14 +252,45 @@ class AnswersByItem(Protocol):
 
 def read_sheet(dataset: Dataset, answers: AnswersByItem, nodes: Sequence[str]) -> AnswerSheet:
     """Every item of the data set with its recorded answers, in the order of the table."""
+    found = read_table(dataset, answers, nodes)
+    return found.only(range(len(found)))
+
+
+def read_table(
+    dataset: Dataset,
+    answers: AnswersByItem,
+    nodes: Sequence[str],
+    *,
+    wanted: Container[int] | None = None,
+    priced: bool = True,
+) -> TableSheet:
+    """The same, but of items in places that are not wanted no answer is read, only its price;
+    `priced`: answers may say what they cost.
+    """
     dataset.refuse_several("a tested promise")
     templates: dict[str, PolicyTemplate] = {}
-    rows = []
-    for item in dataset.items_in_order():
+    plain: dict[str, list[float]] = {}
+    rows: dict[int, ItemAnswers] = {}
+    every: list[PolicyTemplate] = []
+    costs = array("d")
+    for place, item in enumerate(dataset.items_in_order()):
         if item.structure not in templates:
-            templates[item.structure] = PolicyTemplate(item.problem)
-        rows.append(_row(item, templates[item.structure], answers.of(item.id)))
-    return AnswerSheet(rows, nodes)
+            made = templates[item.structure] = PolicyTemplate(item.problem)
+            plain[item.structure] = [made.prices.get(node, 0.0) for node in nodes]
+        template = templates[item.structure]
+        every.append(template)
+        if wanted is None or place in wanted:
+            rows[place] = _row(item, template, answers.of(item.id))
+            costs.extend(rows[place].cost.get(node, 0.0) for node in nodes)
+        elif not priced:
+            costs.extend(plain[item.structure])
+        else:
+            said = answers.of(item.id)
+            paid = ((said[node].cost if node in said and node in template.prices else None) for node in nodes)
+            costs.extend(p if c is None else c for p, c in zip(plain[item.structure], paid, strict=True))
+    table = np.array(costs).reshape(len(every), len(nodes))
+    table.setflags(write=False)
+    return TableSheet(tuple(nodes), tuple(every), table, rows)
 
 
 def _row(item: DataItem, template: PolicyTemplate, answered: Mapping[str, RecordedAnswer]) -> ItemAnswers:

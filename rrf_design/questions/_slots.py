@@ -220,3 +220,23 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [as_plain(one) for one in value]
     return value if isinstance(value, str | bool | int | float) else str(value)
+
+
+def deciding(slot: Slot, row: Cells) -> Any:
+    """What of a slot decides the structure: whether, how much, how many."""
+    if slot.kind is SlotKind.WHEN:
+        return read_condition(slot, row)
+    return len(read_list(slot, row)) if slot.kind is SlotKind.LIST else read_number(slot, row)
+
+
+def some_text(slot: Slot, row: Cells) -> str:
+    """A text that is not empty."""
+    text = read_text(slot, row)
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def is_blank(cell: Any) -> bool:
+    """Whether nothing stands there."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())

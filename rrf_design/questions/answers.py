@@ -18,6 +18,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,6 +108,12 @@ class RecordedAnswers:
 
     def __exit__(self, *exc: object) -> None:
         self._db.close()
+
+    @cached_property
+    def priced(self) -> bool:
+        """Whether any of them says what it cost."""
+        packed = self._db.execute("select 1 from answers where answer not like '%, null]' limit 1")
+        return packed.fetchone() is not None
 
     def of(self, item: str) -> dict[str, RecordedAnswer]:
         """What was answered about one item, by node; nodes without a row are not there."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from rrf_design._shown import Shown
 from rrf_design.errors import InputError
-from rrf_design.files import canonical_digest, suggestion
+from rrf_design.files import suggestion
 from rrf_design.problem import Problem
 from rrf_design.questions.filling import Filler, Numbers, check_columns
 from rrf_design.questions.recipe import Recipe, as_recipe
@@ -107,7 +107,7 @@ class DataItem:
         """SHA-256 of everything that is asked and checked about it: another row, prompt or check is
         another digest.
         """
-        return canonical_digest(self._dataset._filler.document(self._dataset._seen(self.cells)))
+        return self._dataset._filler.digest(self._dataset._seen(self.cells))
 
     @property
     def golds(self) -> dict[str, Any]:

@@ -8,14 +8,17 @@ of `problem` that still differ.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from rrf_design.errors import InputError
-from rrf_design.files import SECTIONS, from_document, suggestion
+from rrf_design.files import SECTIONS, canonical_digest, canonical_json, from_document, suggestion
 from rrf_design.problem import Problem
 from rrf_design.questions._slots import (
     Cells,
@@ -23,13 +26,16 @@ from rrf_design.questions._slots import (
     Slot,
     SlotKind,
     as_plain,
+    deciding,
     entries,
     find_slots,
+    is_blank,
     read_condition,
     read_exactly,
     read_list,
     read_number,
     read_text,
+    some_text,
 )
 from rrf_design.questions.recipe import ANSWER_KEYS, Recipe
 from rrf_design.questions.templates import strict_number
@@ -111,8 +117,11 @@ class Filler:
         )
         """No cell decides what reads the answers, or what checks and relations state."""
         self._same_parts: RowParts | InputError | None = None
+        later = (SlotKind.EXPRESSION, SlotKind.VERIFIER, SlotKind.LIST)
+        self._only_texts_differ = self._alike and not any(slot.kind in later for slot in self.slots)
+        self._digested: dict[tuple[Any, ...], list[str] | None] = {}
 
-    @property
+    @cached_property
     def columns(self) -> frozenset[str]:
         """The columns that the recipe's texts name."""
         return frozenset().union(*(slot.columns for slot in self.slots))
@@ -121,7 +130,7 @@ class Filler:
         """What of this row decides the structure: conditions, prices and other numbers, how many
         choices.
         """
-        return tuple(self._read(slot, row, _deciding) for slot in self._deciding)
+        return tuple(self._read(slot, row, deciding) for slot in self._deciding)
 
     def faults(self, row: Cells) -> list[str]:
         """Everything that can't be filled in for this row, each with column and line; empty for a
@@ -136,7 +145,7 @@ class Filler:
                 found.append(str(error))
 
         for slot in self._deciding:
-            attempt(self._read, slot, row, _deciding)
+            attempt(self._read, slot, row, deciding)
         if found:
             return found
         if not self._alike or not isinstance(self._same_parts, RowParts) or self._same_parts.fault is not None:
@@ -147,7 +156,7 @@ class Filler:
         for slot in self._risky if complete else self._texts:
             attempt(self._read, slot, self._scope(slot, row), read_text)
         for slot in self._may_be_empty:
-            attempt(self._read, slot, self._scope(slot, row), _some_text)
+            attempt(self._read, slot, self._scope(slot, row), some_text)
         for place in self._templated:
             attempt(self._parser_of, place, row)
         return list(dict.fromkeys(found))
@@ -166,7 +175,7 @@ class Filler:
         for place, slots in about.items():
             columns = frozenset().union(*(slot.columns for slot in slots))
             plain = all(slot.template.plain_names and not slot.inner & slot.template.names for slot in slots)
-            if columns and plain and all(_is_blank(row.get(name)) for name in columns):
+            if columns and plain and all(is_blank(row.get(name)) for name in columns):
                 found.add(str(self._entries["nodes"][place]["id"]))
         return frozenset(found)
 
@@ -280,6 +289,37 @@ class Filler:
         if _suspects(self._entries) and not _suspects(document):
             document["problem"].pop("wrong_checks", None)  # the checks that may be wrong are not there for this row
         return document
+
+    def digest(self, row: Cells) -> str:
+        """SHA-256 of `document`; of rows that differ in texts, by the JSON of one with gaps."""
+        if not self._only_texts_differ:
+            return canonical_digest(self.document(row))
+        pattern = self.pattern(row)
+        if pattern not in self._digested:
+            whole, parts = canonical_digest(self.document(row)), self._with_gaps(row)
+            self._digested[pattern] = parts if self._digest(parts, row) == whole else None
+            return whole
+        known = self._digested[pattern]
+        return canonical_digest(self.document(row)) if known is None else self._digest(known, row)
+
+    def _with_gaps(self, row: Cells) -> list[str]:
+        """The canonical JSON of a row: words, the place of a text among `_texts`, words, ..."""
+        filler, told = copy(self), {id(slot): f"\ue000{at}\ue001" for at, slot in enumerate(self._texts)}
+        filler._read = lambda slot, row, read: (  # type: ignore[method-assign]
+            told[id(slot)] if id(slot) in told and read is read_text else self._read(slot, row, read)
+        )
+        return re.split(r"\\ue000(\d+)\\ue001", canonical_json(filler.document(row)))
+
+    def _digest(self, parts: list[str], row: Cells) -> str:
+        same: dict[Any, str] = {}
+        found = parts[:]
+        for at in range(1, len(parts), 2):
+            slot = self._texts[int(parts[at])]
+            key = slot.template if not slot.inner else slot
+            if key not in same:
+                same[key] = json.dumps(self._read(slot, self._scope(slot, row), read_text))[1:-1]
+            found[at] = same[key]
+        return hashlib.sha256("".join(found).encode()).hexdigest()
 
     def problem(self, row: Cells, *, name: str) -> Problem:
         """The problem of this row's item, checked; InputError leads back to the recipe.
@@ -483,23 +523,6 @@ class Filler:
         except ValueError as error:
             names = ", ".join(map(repr, sorted(slot.template.names)))
             raise InputError(f"{f'column {names} ' if names else ''}{error} ({slot.where})") from None
-
-
-def _deciding(slot: Slot, row: Cells) -> Any:
-    if slot.kind is SlotKind.WHEN:
-        return read_condition(slot, row)
-    return len(read_list(slot, row)) if slot.kind is SlotKind.LIST else read_number(slot, row)
-
-
-def _some_text(slot: Slot, row: Cells) -> str:
-    text = read_text(slot, row)
-    if not text.strip():
-        raise ValueError("is empty")
-    return text
-
-
-def _is_blank(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def _variable(slot: Slot, row: Cells) -> int | float:

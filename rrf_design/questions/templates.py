@@ -194,6 +194,12 @@ def _range(*limits: int) -> range:
     return found
 
 
+def _plain_parts(tree: nodes.Template) -> list[tuple[str | None, str]]:
+    """Words, and names of columns, of a text that has nothing else."""
+    outputs = (part for output in tree.body if isinstance(output, nodes.Output) for part in output.nodes)
+    return [(one.name, "") if isinstance(one, nodes.Name) else (None, getattr(one, "data", "")) for one in outputs]
+
+
 def _environment() -> _Sandbox:
     made = _Sandbox(
         undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown, cache_size=0, extensions=[_RowCells]
@@ -216,7 +222,7 @@ class TextTemplate:
     `names` are the columns it speaks of; `fill` never changes the row.
     """
 
-    __slots__ = ("_evaluate", "_render", "column", "names", "plain_names", "says_something", "source")
+    __slots__ = ("_evaluate", "_parts", "_render", "column", "names", "plain_names", "says_something", "source")
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -229,6 +235,7 @@ class TextTemplate:
             """Nothing but `{{ column }}` placeholders: where the columns are there, filling in
             can't fail.
             """
+            self._parts = None if own or not self.plain_names else _plain_parts(tree)
             self.names = frozenset(find_undeclared_variables(tree)) - {"range", _ROW} | set(cells.values())
             self.says_something = any(
                 isinstance(part, nodes.TemplateData) and part.data.strip()
@@ -288,6 +295,10 @@ class TextTemplate:
         """The text with these values in it; InputError names what is missing or went wrong."""
         if self._render is None:
             return self.source
+        if self._parts is not None and self.names <= values.keys():
+            found = "".join([text if name is None else str(_shown(values[name])) for name, text in self._parts])
+            if len(found) <= LONGEST_TEXT:
+                return found
         return str(self._guarded(values, lambda given: self._whole(given)))
 
     def value(self, values: Mapping[str, Any]) -> Any:

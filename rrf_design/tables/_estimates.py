@@ -7,8 +7,9 @@ question that is always asked, once, four bytes a token, and answers of half the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from rrf_design._shown import Shown
@@ -30,6 +31,10 @@ from rrf_design.models.registry import adapter
 from rrf_design.models.roster import line_up
 from rrf_design.problem import Problem
 from rrf_design.questions.datasets import Dataset
+from rrf_design.questions.filling import Filler
+from rrf_design.questions.recipe import Recipe
+from rrf_design.questions.tables import Cells
+from rrf_design.workers import in_chunks
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,24 +121,15 @@ def estimate(
     tallies: dict[str, CallTally] = {}
     elsewhere: set[str] = set()
     asked, on_sale, blank = 0.0, 0.0, 0
-    for item in dataset.items_in_order():
-        example, prompts, silent = dataset.structures[item.structure].example, item.prompts, item.silent
-        blank += bool(silent)
-        further = example.structure.market.asks.values()
-        for node in example.nodes:
-            if node.id not in prompts or node.id in silent:
-                continue
-            entry = _entry(entries, node.model, node.id)
-            spec = str(entry["use"])
-            if "base_url" in entry:
-                elsewhere.add(spec)
-            limit = node.max_tokens or entry.get("max_tokens") or Request("?").max_tokens
-            request = Request(prompts[node.id], system=node.system, max_tokens=limit)
-            tally = tallies.setdefault(spec, CallTally())
-            for included in (True, *(ask.included for ask in further if ask.node == node.id)):
-                tally.add(request, always=node.cost is None and included, attempts=tries)
-        asked += _cost(example, [n.id for n in example.nodes if n.cost is None and n.id not in silent])
-        on_sale += _cost(example, [*example.resolve("all"), *example.structure.market.asks])
+    items = dataset.items_in_order()
+    chunks = iter(lambda: [(item.seen, item.structure) for item in islice(items, TOGETHER)], [])
+    examples = {key: one.example for key, one in dataset.structures.items()}
+    for part in in_chunks(_Counted, (dataset.recipe, examples, entries, tries), chunks, n_jobs=None):
+        for spec, tally in part.tallies.items():
+            tallies.setdefault(spec, CallTally()).join(tally)
+        elsewhere |= part.elsewhere
+        for always, further, silent in part.costs:
+            asked, on_sale, blank = asked + always, on_sale + further, blank + silent
     known = {name: _price(name, tally, table, elsewhere) for name, tally in tallies.items()}
     found = Spending.of(tallies, known)
     return Estimate(
@@ -146,6 +142,52 @@ def estimate(
         models=known,
         notes=_notes(dataset, known, blank, entries),
     )
+
+
+TOGETHER = 1000
+"""Rows that are counted, and travel to another process, together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What some rows take; `costs` of each: what is asked in any case, what is on sale, and whether
+    some question is about nothing.
+    """
+
+    tallies: dict[str, CallTally]
+    elsewhere: set[str]
+    costs: list[tuple[float, float, bool]]
+
+
+class _Counted:
+    """Counts the calls of some rows."""
+
+    def __init__(
+        self, recipe: Recipe, examples: Mapping[str, Problem], entries: Mapping[str, Any], attempts: int
+    ) -> None:
+        self._filler, self._examples, self._entries, self._attempts = Filler(recipe), examples, entries, attempts
+
+    def __call__(self, rows: Sequence[tuple[Cells, str]]) -> _Part:
+        part = _Part({}, set(), [])
+        for row, structure in rows:
+            example, prompts, silent = self._examples[structure], self._filler.prompts(row), self._filler.silent(row)
+            further = example.structure.market.asks.values()
+            for node in example.nodes:
+                if node.id not in prompts or node.id in silent:
+                    continue
+                entry = _entry(self._entries, node.model, node.id)
+                spec = str(entry["use"])
+                if "base_url" in entry:
+                    part.elsewhere.add(spec)
+                limit = node.max_tokens or entry.get("max_tokens") or Request("?").max_tokens
+                request = Request(prompts[node.id], system=node.system, max_tokens=limit)
+                tally = part.tallies.setdefault(spec, CallTally())
+                for included in (True, *(ask.included for ask in further if ask.node == node.id)):
+                    tally.add(request, always=node.cost is None and included, attempts=self._attempts)
+            always = _cost(example, [n.id for n in example.nodes if n.cost is None and n.id not in silent])
+            on_sale = _cost(example, [*example.resolve("all"), *example.structure.market.asks])
+            part.costs.append((always, on_sale, bool(silent)))
+        return part
 
 
 def _entry(entries: Mapping[str, Any], name: str | None, node: str) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,14 +104,21 @@ def _run_parts(
 ) -> None:
     from joblib import Parallel, delayed
 
+    from rrf_design.workers import shared_out
+    from solvers.tasks import active_client
+
     todo = [part for part in parts if canonical(part) not in journal.done]
     if len(todo) < len(parts):
         progress(f"{scenario.name}: {len(parts) - len(todo)} of {len(parts)} parts were finished before")
     start = time.perf_counter()
-    workers = 1 if scenario.serial else jobs
-    finished = Parallel(n_jobs=workers, return_as="generator_unordered")(
-        delayed(_timed)(scenario.run, context, part) for part in todo
-    )
+    tasks = (delayed(_timed)(scenario.run, context, part) for part in todo)
+    finished: Iterator[tuple[Part, Any, float]]
+    if scenario.serial:
+        finished = (run(*given, **named) for run, given, named in tasks)
+    elif active_client() is not None:
+        finished = shared_out(tasks, n_jobs=jobs)
+    else:
+        finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
     shown = start
     for count, (part, value, seconds) in enumerate(finished, start=1):
         journal.add(part, value, seconds)

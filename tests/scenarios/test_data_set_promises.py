@@ -201,7 +201,7 @@ def test_one_split_is_what_a_pilot_of_the_product_chooses(made_up_answers: Path,
             plan = plan_pilot(data, answers, PilotSettings(80, 0.1, statement=statement, seed=5, aside=60))
             truths, _ = gold_truths(plan)
             result = run_pilot(plan, truths, truth_source="")
-            places = {name: at for at, name in enumerate(plan.sheet.ids)}
+            places = {name: at for at, name in enumerate(plan.whole.ids)}
             pilot = np.array(plan.drawn)
             aside = np.array([places[name] for name in plan.aside.ids])
             tests = CountTests(CELL, 160, statement)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +83,35 @@ def test_a_margin_through_it_is_the_margin_and_a_dead_one_is_one_line(
         through(address, killed=process)
     assert said.value.exit_code == 75
     assert "\n" not in str(said.value)
+
+
+def test_passes_over_a_table_are_shared_out_and_say_the_same(
+    scheduler: tuple[int, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`estimate`, `pilot` and `scenario run`: the same JSON, but for the time it took."""
+    ask = '[[ask]]\nid = "{0}"\nprompt = "{{{{ text }}}}?"\ncost = 1.0\nparse = "decimal"\n'
+    recipe = '[data]\ntable = "t.csv"\nid = "no"\ngold = "sum"\n[answer]\nof = "a"\ntolerance = 0.1\n'
+    recipe += ask.format("a") + ask.format("b") + 'like = "a"\n[[check]]\nid = "p"\nof = "a"\n'
+    (tmp_path / "r.toml").write_text(recipe + 'by = {person = "?"}\ncost = 9.0\n')
+    (tmp_path / "t.csv").write_text("no,text,sum\n" + "".join(f"{n},{n} + 1,{n + 1}\n" for n in range(2100)))
+    said = "".join(f"{n},{node},{n + 1 + (n % 50 == 0)}\n" for n in range(2100) for node in "ab")
+    (tmp_path / "said.csv").write_text("id,node,text\n" + said)
+    pilot = ["pilot", tmp_path / "r.toml", "--responses", tmp_path / "said.csv", "--labels", "80", "--risk", "0.1"]
+    run = ["scenario", "run", "anchor-transition", "--quick", "--out", tmp_path / "results"]
+    for call in (["estimate", tmp_path / "r.toml", "--model", "embedded"], pilot, run):
+        told = []
+        for further in ([], ["--cluster", scheduler[1]]):
+            app([*map(str, call), *further, "--json"], standalone_mode=False)
+            told.append(json.loads(capsys.readouterr().out))
+        here, there = (timeless(one) for one in told)
+        assert here == there, call[0]
+
+
+def timeless(document: Any) -> Any:
+    """Without what depends on the clock."""
+    if isinstance(document, dict):
+        return {key: timeless(one) for key, one in document.items() if "second" not in key and key not in CLOCKED}
+    return [timeless(one) for one in document] if isinstance(document, list) else document
+
+
+CLOCKED = ("elapsed", "digest", "finished", "started")

@@ -191,7 +191,7 @@ def test_recorded_answers_may_hold_what_checks_gave(make_checked_world: Any) -> 
     everything = PilotSettings(16, 0.4, order="holm")
     live = plan_pilot(world.dataset, buy_pilot(world.dataset, everything, world.live()), everything)
     rows = []
-    for row in live.sheet.rows:
+    for row in live.sheet.rows.values():
         for node, said in row.said.items():
             found: dict[str, Any] = {"status": "parse failure"} if said is None else {"value": said[0]}
             rows.append({"id": row.id, "node": node, **found})

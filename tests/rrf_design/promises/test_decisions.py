@@ -54,8 +54,8 @@ def test_a_policy_on_all_items_is_what_one_item_after_the_other_comes_to(make_ch
     assert rungs
     seen: set[str] = set()
     known: Known = {}
-    for one in play(_some(certified, 2), plan.sheet, last=plan.last):
-        for at, row in enumerate(plan.sheet.rows):
+    for one in play(_some(certified, 2), plan.whole, last=plan.last):
+        for at, row in enumerate(plan.whole.rows):
             value, held = walk(one.policy, row, known)
             assert one.held[at] == held, (one.name, row.id)
             assert (one.values[at] is None) == (value is None), (one.name, row.id)
@@ -156,20 +156,20 @@ def test_the_live_loop_does_what_the_replay_says(make_checked_world: Any, given:
 
 
 def live_is_replay(world: Any, plan: Any, policies: list[CascadePolicy]) -> None:
-    data, nodes = world.dataset, tuple(plan.sheet.nodes)
+    data, nodes = world.dataset, tuple(plan.whole.nodes)
     truths, _ = gold_truths(plan)
     for number, policy in enumerate(policies):
         live = world.live(f"live{number}.sqlite")
         answers = buy_stages(data, live, {"policy": policy.name, "ladder": policy.to_json(), "drawn": []}, nodes)
         known = [truths[name] for name in data]
-        (replayed,) = play([policy], plan.sheet, last=plan.last, truths=known)
+        (replayed,) = play([policy], plan.whole, last=plan.last, truths=known)
         (ran,) = play([policy], read_sheet(data, answers, nodes), last=plan.last, truths=known)
         assert ran.values == replayed.values
         assert ran.marks == replayed.marks
         assert ran.cost.tolist() == replayed.cost.tolist()
         assert ran.held == replayed.held
         there = [set(answers.of(name)) for name in data]
-        rows = zip(plan.sheet.rows, replayed.held, strict=True)
+        rows = zip(plan.whole.rows, replayed.held, strict=True)
         assert there == [
             {name for name in held if name in row.said or name in row.template.checks} for row, held in rows
         ]
@@ -379,7 +379,7 @@ def test_a_check_is_never_shown_less_than_in_the_pilot(tmp_path: Any) -> None:
     world.asked.clear()
     live_is_replay(world, plan, [whole, short, late])
     assert not world.asked
-    complete, without, after = play([whole, short, late], plan.sheet, last=plan.last)
+    complete, without, after = play([whole, short, late], plan.whole, last=plan.last)
     assert any("judge" in held for held in complete.held)
     assert not any({"judge", "again"} & set(held) and "hint" not in held for held in without.held)
     assert not any("judge" in held and "hint" not in held for held in after.held)

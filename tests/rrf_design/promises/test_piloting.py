@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rrf_design.errors import InputError, Refused
+from rrf_design.files import canonical_digest
 from rrf_design.promises import CHECK_EVERYTHING, PilotSettings, gold_truths
 from rrf_design.promises._forecast import _PromiseTest, in_words
 from rrf_design.promises._pilot_analysis import refuse_second_look, stages, why_stop
@@ -70,7 +71,7 @@ def test_the_promise_is_kept(make_world: Any, order: str) -> None:
     world = make_world(items=400, wrong=0.12, together=0.04)
     plan = world.plan(PilotSettings(80, 0.06))
     truths, _ = gold_truths(world.plan(PilotSettings(400, 0.06)))
-    everywhere = play(plan.policies, plan.sheet, last=plan.last, truths=[truths[name] for name in plan.sheet.ids])
+    everywhere = play(plan.policies, plan.whole, last=plan.last, truths=[truths[name] for name in plan.whole.ids])
     real = {one.name: float(one.wrong.mean()) for one in everywhere}
     assert min(real.values()) < 0.06 < max(real.values())
     from rrf_design.promises import run_pilot
@@ -363,7 +364,8 @@ def test_twins_are_noticed_whatever_their_id_case_and_spacing() -> None:
         {"no": "3", "text": "Pay 13", "booked": 1},
     ]
     found = Population.of(dataset({**RECIPE, "check": [clerk]}, rows))
-    assert len(set(found.asked)) == 3
+    assert len(set(found.digests())) == 3
+    assert found.digest == canonical_digest({"ids": list(found.ids), "asked": list(found.digests())})
     assert found.twins([0]) == [{"item": "2", "pilot_item": "1"}]
     assert found.twins([2]) == []
 
@@ -507,7 +509,7 @@ def test_what_checks_say_is_heard_beside_the_answers(with_ledger: Any, make_worl
     world = with_ledger(
         make_world, lambda at, truth: "" if at % 3 == 0 else truth + 50 * (at % 2), items=60, wrong=0.0, nodes=3
     )
-    sheet = world.plan(PilotSettings(30, 0.3)).sheet
+    sheet = world.plan(PilotSettings(30, 0.3)).whole
     heard = Heard.of(sheet, {"ledger"})
     assert heard.checks == ("ledger",)
     assert heard.codes[:, :3].tolist() == sheet.codes.tolist()

@@ -23,11 +23,11 @@ from rrf_design.questions.answers import RecordedAnswers
 def test_the_fast_path_is_the_products_own_decision(make_world: Any, unread: float, wrong: float) -> None:
     world = make_world(items=40, wrong=wrong, unread=unread, nodes=5)
     plan = world.plan(PilotSettings(20, 0.2))
-    assert plan.sheet.identity
+    assert plan.whole.identity
     certified = [policy for policy in plan.policies if policy.gate is RuleKind.CONSISTENT]
     assert {policy.number for policy in certified} == {0, 1, 2}
-    quick = play(certified, plan.sheet, last=plan.last, fast=True)
-    slow = play(certified, plan.sheet, last=plan.last, fast=False)
+    quick = play(certified, plan.whole, last=plan.last, fast=True)
+    slow = play(certified, plan.whole, last=plan.last, fast=False)
     for a, b in zip(quick, slow, strict=True):
         assert a.asked == b.asked, a.name
         assert a.delivered.tolist() == b.delivered.tolist(), a.name
@@ -41,8 +41,8 @@ def test_the_fast_path_is_the_products_own_decision(make_world: Any, unread: flo
 def test_what_is_wrong_is_what_was_delivered_and_is_not_the_truth(make_world: Any) -> None:
     plan = make_world(items=60, wrong=0.4).plan(PilotSettings(60, 0.2))
     truths, _ = gold_truths(plan)
-    known = [truths[name] for name in plan.sheet.ids]
-    for one in play(plan.policies, plan.sheet, last=plan.last, truths=known):
+    known = [truths[name] for name in plan.whole.ids]
+    for one in play(plan.policies, plan.whole, last=plan.last, truths=known):
         expected = [v is not None and not t.right(v) for v, t in zip(one.values, known, strict=True)]
         assert one.wrong.tolist() == expected
         assert not (one.wrong & ~one.delivered).any()
@@ -51,7 +51,7 @@ def test_what_is_wrong_is_what_was_delivered_and_is_not_the_truth(make_world: An
 
 def test_costs_are_of_the_nodes_asked_and_of_the_person(make_world: Any) -> None:
     plan = make_world(items=30, wrong=0.4).plan(PilotSettings(30, 0.2))
-    for one in play(plan.policies, plan.sheet, last=plan.last):
+    for one in play(plan.policies, plan.whole, last=plan.last):
         prices = {"total": 1.0, "reworded": 2.0, "cents": 3.0, "other": 4.0}
         for at, asked in enumerate(one.asked):
             calls = sum(prices[node] for node in one.policy.order[:asked])
@@ -60,10 +60,10 @@ def test_costs_are_of_the_nodes_asked_and_of_the_person(make_world: Any) -> None
 
 def test_one_item_without_any_readable_answer_is_not_delivered_and_stops_nobody(make_world: Any) -> None:
     plan = make_world(items=30, wrong=0.0, unread=0.7).plan(PilotSettings(30, 0.2))
-    silent = [at for at, row in enumerate(plan.sheet.rows) if not any(v is not None for v in row.said.values())]
+    silent = [at for at, row in enumerate(plan.whole.rows) if not any(v is not None for v in row.said.values())]
     assert silent
     for fast in (True, False):
-        for one in play(plan.policies, plan.sheet, last=plan.last, fast=fast):
+        for one in play(plan.policies, plan.whole, last=plan.last, fast=fast):
             assert not one.delivered[silent].any()
 
 

@@ -266,7 +266,7 @@ def test_answers_that_are_words_are_run_as_they_were_piloted(tmp_path: Any, toge
     document = policy_document(run_pilot(piloted, gold_truths(piloted)[0], truth_source="gold column 'colour'"))
     for number, policy in enumerate(p for p in piloted.policies if p.order and set(p.order) == {"a", "a#2", "b"}):
         if number % 5 == 0:
-            (found,) = play([policy], plan.sheet, last=plan.last)
+            (found,) = play([policy], plan.whole, last=plan.last)
             ladder = {**document, "policy": policy.name, "ladder": policy.to_json()}
             done = _run_unproven(data, live(f"run{number}.sqlite"), ladder)
             assert CascadePolicy.from_json(ladder["ladder"]) == policy
@@ -305,7 +305,7 @@ def test_a_pilot_by_people_is_delivered_with_what_they_said(make_world: Any) -> 
     world.recipe.write_text(world.recipe.read_text().replace('gold = "booked"\n', ""))
     plan = world.plan(PilotSettings(60, 0.1))
     truth = {item.id: item.cells["booked"] for item in world.dataset.items_in_order()}
-    drawn = [plan.sheet.rows[place].id for place in plan.drawn]
+    drawn = [plan.whole.rows[place].id for place in plan.drawn]
     said = {name: truth[name] for name in drawn} | {drawn[3]: "?"}
     truths, missing = gold_truths(plan, said)
     assert not missing

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import rrf_design as rrf
 from rrf_design.errors import InputError
+from rrf_design.files import canonical_digest
 from rrf_design.questions.datasets import Dataset, dataset
 from rrf_design.questions.tables import SHOWN, DataTable, RowFaults, open_table
 from rrf_design.structure import structure_key
@@ -394,6 +395,21 @@ def test_whatever_stands_in_a_cell_arrives_as_it_is(cell: str, other: str) -> No
     problem = dataset(recipe, [{"no": name, "x": cell, "y": other}])[name]
     assert problem.nodes[0].prompt == f"{cell} {other}?"
     assert rrf.loads(rrf.dumps(problem)) == problem
+
+
+def test_a_digest_by_exchanged_texts_is_that_of_the_document() -> None:
+    """Also where prices and conditions differ by row, and texts hold what JSON escapes."""
+    ask = {"prompt": "{{ x }}: {{ v }}?\n{{ x }}", "parse": "decimal"}
+    recipe = {
+        "data": {"id": "no"},
+        "answer": {"of": "a"},
+        "ask": [{"id": "a", **ask}, {"id": "b", "like": "a", "cost": "{{ price }}", **ask}],
+        "check": [{"id": "p", "of": "a", "by": {"person": "Is {{ x }} right?"}, "cost": 2, "when": "{{ v }}"}],
+    }
+    cells = ["plain", 'q"\\', "\ue0000\ue001", "{{ x }}", 3, 1.5, None, True, [1, "é"]]
+    rows = [{"no": str(n), "x": x, "v": "" if n % 3 else x, "price": n % 2} for n, x in enumerate(cells)]
+    for item in dataset(recipe, rows).items_in_order():
+        assert item.digest == canonical_digest(item._dataset._filler.document(item.seen))
 
 
 def test_a_digest_changes_with_what_is_asked_and_with_nothing_else() -> None:
