@@ -113,7 +113,7 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     told: dict[str, Any] = {}
     if (there := library.events(path.parent, name)) is not None:
         told = {"run": there[0].run, "bought": _bought(there[1]), "ended": _ended(there[1])}
-        rows = rows or _recorded(there[1])
+        rows = _of_table(cell_text(ours.get(delivered.ours.get("raw", ""))), rows, _recorded(there[1]))
     if not rows:
         return Item(name, place, own, ours, note="No recorded answers of this row lie beside the table.", **told)
     try:
@@ -121,6 +121,14 @@ def open_item(library: Library, path: Path, index: TableIndex, name: str) -> Ite
     except (RRFError, ValueError) as error:
         return Item(name, place, own, ours, note=f"What lies behind it can't be shown: {error}", **told)
     return Item(name, place, own, ours, answers, drawing, **told)
+
+
+def _of_table(raw: str, *sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first answers of which the table's raw one is, since other files may speak of the same
+    ids; where none are, the first there are.
+    """
+    fits = [rows for rows in sources if any(cell_text(row.get("text")) == raw for row in rows)]
+    return next((rows for rows in [*fits, *sources] if rows), [])
 
 
 def _bought(events: Sequence[Event]) -> list[RowPurchase]:

@@ -87,6 +87,9 @@ def test_a_row_says_what_was_bought_when_and_why(
     agreed = studio.get("/item", of="out.csv", id="r/6").text  # no recorded answers lie beside it: those of the run
     assert "3 answers, all of them 16" in agreed
     assert "The field" in agreed
+    (tmp_path / "others.jsonl").write_bytes((watched["folder"] / "answers.jsonl").read_bytes())
+    mixed = open_studio(tmp_path).get("/item", of="out.csv", id="r/5").text  # those say 15, the table's raw is another
+    assert "2 answers, all of them 15" in mixed
 
 
 def test_the_studio_writes_no_byte_of_a_journal(watched: dict[str, Any], open_studio: Callable[..., Any]) -> None:
