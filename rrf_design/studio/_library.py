@@ -342,8 +342,13 @@ class Library:
                 for lines in self.answers(folder):
                     lines.of("")
 
+        def begin() -> threading.Thread:
+            thread = threading.Thread(target=read, daemon=True)
+            thread.start()
+            return thread
+
         if any(path.stat().st_size > LARGE for path in folder.glob("*.*") if path.suffix.lower() in TABLES):
-            self._once(("prepared", folder, None), lambda: threading.Thread(target=read, daemon=True)).start()
+            self._once(("prepared", folder, None), begin)
 
     def handed_in(self, folder: Path, recipe: Recipe, name: str) -> Mapping[str, Any]:
         """The row of the recipe's own table that has this id; nothing where it is not there."""

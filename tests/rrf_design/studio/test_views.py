@@ -109,6 +109,16 @@ def test_a_text_of_a_megabyte_is_cut_in_the_list_and_whole_behind_it(open_studio
     assert long in studio.get("/item", of="t.csv", id="1").text
 
 
+def test_large_files_of_answers_are_read_ahead_once(
+    open_studio: Open, repaired: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rrf_design.studio._library.LARGE", 0)
+    studio = open_studio(repaired)
+    for _ in range(3):
+        assert studio.get("/items", of="out.csv").status_code == 200
+    assert "sum: found wrong; means 99" in studio.get("/item", of="out.csv", id="inv/3").text
+
+
 def test_delivered_columns_are_known_by_their_place() -> None:
     ours = ("answer", "raw", "verdict", "assumes", "bound", "changed", "cost", "reason", "rank")
     found = Delivered.of(("answer", "verdict", *(f"rrf_{name}" for name in ours[:1]), *ours[1:]))
