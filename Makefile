@@ -9,13 +9,14 @@ TORCH ?= torch==2.13.0
 CHECKPOINTS ?= Qwen/Qwen2.5-0.5B-Instruct microsoft/Phi-3-mini-4k-instruct
 RESULTS ?= checkpoints
 
-.PHONY: help setup test test-transformers test-engines lint types demo reports pages checkpoints docs notebooks site clean
+.PHONY: help setup test test-transformers test-engines stress lint types demo reports pages checkpoints docs notebooks site clean
 
 help:
 	@echo "make demo     the whole story in about a minute, on the embedded model"
 	@echo "make test     ruff, mypy and the test suite"
 	@echo "make test-transformers  the paper's adapter on real weights, with torch in an environment of its own"
 	@echo "make test-engines  rrf.repairer in Spark (needs Java) and Ray, in an environment of its own"
+	@echo "make stress   six processes on one run of a real PostgreSQL server: 200 killed, 50 stopped, a host cut off (as root), a cap"
 	@echo "make reports  run every scenario at full size and publish it in reports/ (error 1: all ran, some condition is violated)"
 	@echo "make pages    the published reports as HTML pages in pages/; nothing is run"
 	@echo "make checkpoints  the paper's own models, asked live: needs their weights, torch in .venv and better a GPU (docs/reproducing.md)"
@@ -68,6 +69,10 @@ test-transformers: .venv-transformers/ready
 
 test-engines: .venv-engines/ready
 	.venv-engines/bin/python -m pytest -n 0 tests/rrf_design/tables/test_repairer.py -k 'spark or ray'
+
+# Without root no host can be cut off, and the condition that counts cuts is violated.
+stress: setup
+	$(BIN)/rrf-design scenario run stress --out reports
 
 demo: setup
 	$(BIN)/rrf-design demo

@@ -38,6 +38,7 @@ NAMES: tuple[str, ...] = (
     "benchmark-acquisition",
     "benchmark-certificates",
     "benchmark-versions",
+    "stress",
     "certificate-ladder",
     "rigour",
     "answer-readings",

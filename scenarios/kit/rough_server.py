@@ -38,6 +38,9 @@ class Manners:
     away: float = 0.0
     retry_after: str = "0.01"
     seed: int = 0
+    host: str = "127.0.0.1"
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """By a part of the prompt; "7" to all others."""
     allowance: tuple[int, float] | None = None
     """So many requests in so many seconds; more are throttled, and every response says in its rate
     headers what is left.
@@ -80,7 +83,7 @@ class RoughServer(_Counts):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"http://{self.manners.host}:{self._port}/v1"
 
     def reached(self, calls: int) -> threading.Event:
         """Set when so many requests have arrived; ask for it before they do."""
@@ -109,7 +112,7 @@ class RoughServer(_Counts):
 
     async def _listen(self) -> None:
         self._listener = await self._loop.create_server(
-            lambda: _Connection(self), "127.0.0.1", self._port, backlog=2048, reuse_address=True
+            lambda: _Connection(self), self.manners.host, self._port, backlog=2048, reuse_address=True
         )
         self._port = self._listener.sockets[0].getsockname()[1]
 
@@ -167,7 +170,8 @@ class RoughServer(_Counts):
         self._at_once -= 1
         if fault == GOOD:
             self.answered[prompt] += 1
-            connection.send(200, _completion("7"), self._rates())
+            said = next((text for part, text in self.manners.answers.items() if part in prompt), "7")
+            connection.send(200, _completion(said), self._rates())
         elif fault == "500":
             connection.send(500, b'{"error": {"message": "out of order"}}')
         elif fault.startswith("429"):
