@@ -261,6 +261,8 @@ class Relation(Block):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
+        if self.tail is not None and self.head is not None and self.sum is self.difference is self.rows is None:
+            return self  # as most are, where there are many
         given = [name for name in ("tail", "sum", "difference", "rows") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"a relation has one form: give only one of {' and '.join(given)}")

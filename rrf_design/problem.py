@@ -260,7 +260,7 @@ def _check(problem: Problem) -> None:
         for name in block.nodes:
             if name not in nodes:
                 raise InputError(f"{block.title}: unknown node {name!r}{_nearest(name, problem.node_by_id)}")
-        first = family.setdefault(block.family_name, block)
+        first = block if block.family is None else family.setdefault(block.family, block)
         if first.weight != block.weight:
             raise InputError(
                 f"{block.title}: weight {block.weight!r} differs from the weight {first.weight!r} of {first.id!r} in"
@@ -271,7 +271,7 @@ def _check(problem: Problem) -> None:
                 f"{block.title}: correlation {block.correlation!r} differs from {first.correlation!r} of {first.id!r}"
                 f" in the same family {block.family!r}; a family has one correlation"
             )
-        for key in ("requires", "excludes"):
+        for key in ("requires", "excludes") if block.requires or block.excludes else ():
             for name in getattr(block, key):
                 if name not in problem.block_by_id:
                     near = _nearest(name, problem.block_by_id)
