@@ -261,7 +261,8 @@ class Relation(Block):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        if self.tail is not None and self.head is not None and self.sum is self.difference is self.rows is None:
+        several = self.sum is not None or self.difference is not None or self.rows is not None
+        if self.tail is not None and self.head is not None and not several:
             return self  # as most are, where there are many
         given = [name for name in ("tail", "sum", "difference", "rows") if getattr(self, name) is not None]
         if len(given) > 1:
