@@ -79,11 +79,12 @@ def judge(
     if unexplained:
         also = "an anchor or relation is" if not task.operator.premise.wrong_checks else "more checks are"
         reason = (
-            f"no error on at most {_among(task)} leaves a residual within ε = {task.epsilon:g} (the least is"
-            f" {residual:.4g}): more {task.operator.premise.called} are wrong than k = {k}, {also}, or the noise is"
-            " larger."
+            f"more {task.operator.premise.called} are wrong than k = {k}, {also}, or the noise is larger: no error on"
+            f" at most {_among(task)} explains the data (the least residual is {residual:.4g}, above ε ="
+            f" {task.epsilon:g})."
             if outcome.proved and not outcome.explanations
-            else f"the answer found leaves a residual of {residual:.4g}, above ε = {task.epsilon:g}."
+            else "the answer found does not explain the data: it leaves a residual of"
+            f" {residual:.4g}, above ε = {task.epsilon:g}."
         )
         return _Assessment(Certainty.UNEXPLAINED, reason, None)
     if task.count(support) > k:
