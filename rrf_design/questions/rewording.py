@@ -222,7 +222,7 @@ def _to_be_read(of: str, base: AskEntry, parts: RecipeFile, numbers: Sequence[st
 _COLUMN = re.compile(r"\{\{[^{}]*\}\}")
 
 
-def separated(problem: Problem, texts: Mapping[str, str], *, cost: float = 1.0, most: int = 1) -> Separated | None:
+def separated(problem: Problem, texts: Mapping[str, str], *, cost: float = 1.0, most: int = 1) -> _Separated | None:
     """The problem with inputs on which programs differ that agree on all its tests: each is one
     more coordinate of every program, and one more anchor on sale.
 
@@ -235,7 +235,7 @@ def separated(problem: Problem, texts: Mapping[str, str], *, cost: float = 1.0, 
 
     Returns
     -------
-    Separated or None
+    _Separated or None
         None where fewer than two programs agree, or no input was found, which proves nothing.
     """
     from rrf_design.files import from_document, to_document
@@ -272,11 +272,11 @@ def separated(problem: Problem, texts: Mapping[str, str], *, cost: float = 1.0, 
         check = one.check(of, entry=entry, cost=cost)
         anchors.append({"id": check["id"], "node": of, "rows": [[float(at == place) for at in range(width)]]})
         anchors[-1] |= {"source": check["by"], "cost": cost}
-    return Separated(from_document(document), found)
+    return _Separated(from_document(document), found)
 
 
 @dataclass(frozen=True, slots=True)
-class Separated:
+class _Separated:
     """A problem whose programs no longer agree, and the inputs that part them."""
 
     problem: Problem

@@ -1,5 +1,5 @@
 """Sparse fields whose nodes have several coordinates: the search of `sparse`, with blocks in the
-frontier list; or without them, on norms alone (`comparison`), which leaves few supports as a rule.
+frontier list; or without them, on norms alone (`_comparison`), which leaves few supports as a rule.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def scan_norms(arrays: Any, diagonal: Any, rank: Any, roots: Any, size: int, sto
     known = _latest[0] if _latest else (None, None, 0, None)  # other threads may put theirs there meanwhile
     if known[0] is not arrays or known[2] != size or not np.array_equal(known[1], diagonal):
         with np.errstate(all="ignore"):  # what is no number is harmful
-            made = comparison(pointer, index, value, starts, dims, diagonal, size)
+            made = _comparison(pointer, index, value, starts, dims, diagonal, size)
         known = (arrays, diagonal, size, made)
         _latest[:] = [known]
     out = np.empty((MANY, size), np.int64)
@@ -40,7 +40,7 @@ def scan_norms(arrays: Any, diagonal: Any, rank: Any, roots: Any, size: int, sto
     return None if count > MANY else (out[:count], done)
 
 
-def comparison(pointer, index, value, starts, dims, diagonal, size):
+def _comparison(pointer, index, value, starts, dims, diagonal, size):
     """Values and diagonal of a scalar matrix M over the same edges: where a Cholesky of M_SS runs
     through, |S| ≤ size, N_SS is positive definite.
 

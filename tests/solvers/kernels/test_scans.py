@@ -13,7 +13,7 @@ from solvers.kernels.block import _block_norms, block_centres, scan_blocks
 from solvers.kernels.dense import centre_order, scan_dense
 from solvers.kernels.emit import centres_first
 from solvers.kernels.sparse import scan_sparse, sparse_stars
-from solvers.kernels.sparse_block import comparison, scan_norms, scan_sparse_blocks, sparse_block_stars
+from solvers.kernels.sparse_block import _comparison, scan_norms, scan_sparse_blocks, sparse_block_stars
 
 ONES, MIXED = [1] * 9, [2, 1, 3, 2, 1, 2, 1, 1]
 STOPS = {"dense": (ONES[:8], 0.5, 1.0), "block": (MIXED[:7], 0.6, 1.0), "sparse": (ONES, 0.5, 0.4), "sparse blocks": (MIXED, 0.6, 0.5)}  # fmt: skip
@@ -194,7 +194,7 @@ def test_what_norms_pass_is_positive_definite(seed, nearly):
             own = [np.linalg.eigvalsh(block(matrix, offsets, (i,)))[0] for i in range(len(dims))]
             matrix -= (min(own) - 1e-13) * np.eye(len(matrix))
         pointer, index, value, starts, _, diagonal = csr(matrix, offsets)
-        edges, rest = comparison(pointer, index, value, starts, widths, diagonal, 3)
+        edges, rest = _comparison(pointer, index, value, starts, widths, diagonal, 3)
         scalar = np.diag(rest)
         for i in range(len(dims)):
             scalar[i, index[pointer[i] : pointer[i + 1]]] = edges[pointer[i] : pointer[i + 1]]
@@ -231,7 +231,7 @@ def test_on_trees_with_turned_couplings_norms_lose_nothing():
         plain[i, i + 1] = plain[i + 1, i] = -1.0
     theta = np.linalg.eigvalsh(plain)[0] - 1e-6
     pointer, index, value, starts, widths, diagonal = csr(matrix - theta * np.eye(15), offsets_of([3] * 5))
-    edges, rest = comparison(pointer, index, value, starts, widths, diagonal, 5)
+    edges, rest = _comparison(pointer, index, value, starts, widths, diagonal, 5)
     scalar = np.diag(rest)
     for i in range(5):
         scalar[i, index[pointer[i] : pointer[i + 1]]] = edges[pointer[i] : pointer[i + 1]]
