@@ -89,13 +89,15 @@ class ListView:
     column: str = ""
     holds: str = ""
     """Only rows with this text in that column."""
+    who: str = ""
+    """Only rows in which the answer of this node was found wrong."""
 
     def filters(self) -> ListView:
         return replace(self, page=1)
 
     def query(self) -> dict[str, str]:
         """What of it is not as it is anyway, for an address."""
-        found = {"q": self.search, "verdict": self.verdict, "only": self.only, "sort": self.sort}
+        found = {"q": self.search, "verdict": self.verdict, "only": self.only, "who": self.who, "sort": self.sort}
         found |= {"column": self.column, "holds": self.holds} if self.column and self.holds else {}
         found |= {"desc": "1" if self.descending else "", "page": str(self.page) if self.page > 1 else ""}
         return {name: text for name, text in found.items() if text}
@@ -113,6 +115,7 @@ class ListView:
             max(1, number),
             query.get("column", "") if query.get("holds") else "",
             query.get("holds", "")[:200],
+            query.get("who", ""),
         )
 
 
@@ -144,12 +147,13 @@ class TableIndex:
             "create table rows (n integer primary key, number integer, place integer, id text, verdict text,"
             f" rank integer, changed integer, cost real, {cells})"
         )
+        self._db.execute("create table wrong (n integer, node text)")
         self._db.execute("create table looks (n integer primary key, look text)")  # of its own: searched in one go
         marks = ", ".join("?" * (8 + len(self.columns)))
         searched = [name for name in self.columns if name not in self._unsearched]
         plain = [True] * len(self.columns)
         numbers = list(range(len(plain)))
-        count, looks = 0, list[tuple[int, str]]()
+        count, looks, wrong = 0, list[tuple[int, str]](), list[tuple[int, str]]()
 
         def made() -> Iterator[tuple[Any, ...]]:
             nonlocal count, numbers
@@ -162,6 +166,7 @@ class TableIndex:
                         numbers = [j for j in numbers if j != i]
                 name = "" if self.id_column is None else column(cell_text(row.get(self.id_column)))
                 looks.append((count, _look(row, searched)))
+                wrong.extend((count, column(str(node))) for node in (row.get("wrong") or () if self.tells_who else ()))
                 yield (count, number, place, name, *self._said(row), *found)
                 count += 1
 
@@ -170,12 +175,15 @@ class TableIndex:
         while chunk := list(islice(entries, 2000)):
             self._db.executemany(f"insert into rows values ({marks})", chunk)
             self._db.executemany("insert into looks values (?, ?)", looks)
+            self._db.executemany("insert into wrong values (?, ?)", wrong)
             looks.clear()
+            wrong.clear()
         self.count = count
         self.numeric = {name for name, is_plain in zip(self.columns, plain, strict=True) if is_plain}
         self._name_rows()
         self._db.execute("create index by_id on rows (id)")
         self._db.execute("create index by_verdict on rows (verdict)")
+        self._db.execute("create index by_node on wrong (node)")
         self._db.execute("create table hits (n integer primary key)")
         self._db.execute("create table hidden (id text primary key)")
         self._db.execute("create table masked (n integer primary key)")
@@ -245,6 +253,21 @@ class TableIndex:
         with self._lock:
             return int(self._db.execute("select count(*) from masked").fetchone()[0])
 
+    @property
+    def tells_who(self) -> bool:
+        """Whether it says which answers were found wrong: a delivery does, a table has no column
+        for it, and one of that name is of who handed it in.
+        """
+        return isinstance(self._table, _DocumentRows)
+
+    def wrong(self) -> dict[str, int]:
+        """In how many of the rows that may be shown each node was found wrong, most first."""
+        query = (
+            "select node, count(*) from wrong where n not in (select n from masked) group by node order by 2 desc, 1"
+        )
+        with self._lock:
+            return {from_column(node): count for node, count in self._db.execute(query)}
+
     def rows(self, view: ListView) -> list[dict[str, Any]]:
         """The rows of one page of a view, each with its cells by column, cut."""
         with self._lock:
@@ -286,6 +309,9 @@ class TableIndex:
         if view.holds and view.column in self.columns:
             where.append(f"instr(lower(c{self.columns.index(view.column)}), lower(?)) > 0")
             values.append(whole(view.holds).replace("\0", ""))
+        if view.who:
+            where.append("n in (select n from wrong where node = ?)")
+            values.append(column(view.who))
         count = f"select verdict, count(*) from rows where {' and '.join(where)} group by verdict"
         counts = Counter(dict(self._db.execute(count, values)))
         if view.verdict:

@@ -171,15 +171,19 @@ def _filters(entry: LibraryEntry, index: TableIndex, view: ListView, counts: Map
             words = f"{verdict.value} {counts[verdict.value]:,}"
             links.append(choice("verdict", words, view.verdict == verdict.value, verdict=verdict.value))
     onlys = [("", "every row"), ("waiting", "waits for a look"), ("changed", "was corrected")]
-    asked = ("q", "page", "column", "holds")
+    asked = ("q", "page", "column", "holds", "who")
     kept = {"of": entry.key, **{k: v for k, v in view.filters().query().items() if k not in asked}}
     columns = [tag("option", name, value=name, selected=name == view.column) for name in index.columns]
+    who = {"": "anyone, or no one", **{name: f"{name} ({count:,})" for name, count in index.wrong().items()}}
+    nodes = [tag("option", words, value=name, selected=name == view.who) for name, words in who.items()]
+    untold = "This table has no column that says who was wrong: the delivery as .json does, and a row that is opened."
     form = tag(
         "form",
         [tag("input", type="hidden", name=name, value=text) for name, text in kept.items()],
         tag("label", "Search ", tag("input", type="search", name="q", value=view.search, autocomplete="off")),
         tag("label", "and in ", tag("select", columns, name="column")),
         tag("label", "the text ", tag("input", type="text", name="holds", value=view.holds, autocomplete="off")),
+        tag("label", "wrong was ", tag("select", nodes, name="who")) if index.tells_who else None,
         tag("button", "Find", type="submit"),
         method="get",
         action="/items",
@@ -188,6 +192,7 @@ def _filters(entry: LibraryEntry, index: TableIndex, view: ListView, counts: Map
     return tag(
         "div",
         form,
+        tag("p", untold, class_="soft") if not index.tells_who else None,
         tag("div", links, class_="choices", role="group", aria_label="Verdict"),
         tag(
             "div",

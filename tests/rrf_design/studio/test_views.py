@@ -164,6 +164,25 @@ def test_rows_are_filtered_by_a_column(studio: Any) -> None:
     assert "60 of 60 rows" not in page
 
 
+def test_rows_are_filtered_by_who_was_wrong(open_studio: Open, tmp_path: Path) -> None:
+    wrong = {"b": {"sum": "1"}, "c": {"sum": "7"}, "d": {"again": "5"}}
+    folder = made(tmp_path, list("abcd"), wrong)
+    delivery = rrf.repair(rrf.dataset(folder / "r.toml"), folder / "answers.jsonl")
+    for name in ("out.csv", "out.json"):
+        write_output(folder / name, delivery)
+    studio = open_studio(folder)
+    text = studio.get("/items", of="out.json", who="sum").text
+    assert re.findall(r"<option[^>]*>([^<]*\(\d+\))</option>", text) == ["sum (2)", "again (1)"]
+    assert "2 of 4 rows" in text
+    assert "id=b&amp;who=sum" in text
+    assert "1 of 4 rows" in studio.get("/items", of="out.json", who="sum", column="answer", holds="12").text
+    assert "0 of 4 rows" in studio.get("/items", of="out.json", who="cents").text
+    assert "no column that says who was wrong" in studio.get("/items", of="out.csv").text
+    index = TableIndex(folder / "out.json")
+    index.hide({"b", "d"})
+    assert index.wrong() == {"sum": 1}
+
+
 def test_what_more_labels_would_say_of_an_untested_table(studio: Any) -> None:
     text = studio.get("/promise", of="out.csv").text
     assert "What 56 more labels would say" in text
