@@ -75,7 +75,7 @@
         try {
           answer = await fetch(`/act/${what}`, { method: "POST", body, headers: { "content-type": "application/json" } });
         } catch {
-          tell(what === "label" ? "Not saved yet: the studio does not answer. It is sent again by itself." : "The studio does not answer. It is asked again by itself.", true);
+          tell(what === "label" ? "Not known to be saved: the studio does not answer. It is sent again by itself." : "The studio does not answer. It is asked again by itself.", true);
           await sleep(1000);
           continue;
         }

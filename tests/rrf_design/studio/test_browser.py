@@ -4,8 +4,12 @@ wider than the page, and reviews by keys alone.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +23,7 @@ import pytest
 
 import rrf_design as rrf
 from rrf_design.studio import Library, make_app
+from rrf_design.studio._server import TOKEN as SECRET
 from rrf_design.studio.labels import LEASE, LabelStore, ask_on
 from rrf_design.tables import write_output
 
@@ -263,12 +268,59 @@ def test_a_studio_that_is_gone_takes_the_label_when_it_is_back(
     page.locator(".offline:not([hidden])").wait_for(timeout=10_000)
     page.keyboard.type(" typed")
     page.keyboard.press("Enter")
-    page.get_by_text("Not saved yet").wait_for()
+    page.get_by_text("Not known to be saved").wait_for()
     assert store.counts().labels == 0
     studio.start()
     page.get_by_text("Saved. 2 to look at").wait_for(timeout=20_000)
     page.locator(".offline").wait_for(state="hidden", timeout=10_000)
     assert [row["value"] for row in store.rows("deliver") if row["value"] != ""] == ["half typed"]
+
+
+STUDIO = """
+import os, signal, sys
+from rrf_design.studio import LabelStore, Library, serve
+save, (place, port, when) = LabelStore.label, sys.argv[1:]
+def label(*asked, **named):
+    if when == "after":
+        save(*asked, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+if when != "never":
+    LabelStore.label = label
+serve(Library([place]), port=int(port), open_browser=False, tell=lambda address: print(address, flush=True))
+"""
+"""A studio of its own process, killed before or after it saves a label, and before it replies."""
+
+
+@pytest.mark.parametrize(("when", "there"), [("before", 0), ("after", 1)])
+def test_a_studio_killed_between_key_and_reply_has_the_label_once(
+    visit: Callable[..., Any], tmp_path: Path, when: str, there: int
+) -> None:
+    store = asked(tmp_path, 2)
+
+    def started(port: int, when: str) -> tuple[Any, str]:
+        asked_for = [sys.executable, "-c", STUDIO, str(tmp_path), str(port), when]
+        working = subprocess.Popen(asked_for, stdout=subprocess.PIPE, text=True, env={**os.environ, SECRET: TOKEN})
+        assert working.stdout is not None
+        return working, working.stdout.readline().partition("/?")[0]
+
+    working, origin = started(0, when)
+    try:
+        page = visit(SimpleNamespace(at=lambda path: origin + path), quiet=False)
+        page.goto(f"{origin}/review")
+        page.get_by_text("Sum of 0?").wait_for()
+        page.keyboard.type("40")
+        page.keyboard.press("Enter")
+        page.get_by_text("Not known to be saved").wait_for()
+        assert working.wait() == -signal.SIGKILL
+        assert store.counts().labels == there
+        working.stdout.close()
+        working, _ = started(int(origin.rpartition(":")[2]), "never")
+        page.get_by_text("Saved. 1 to look at, 1 labels, 1 of them yours.").wait_for(timeout=20_000)
+        assert page.locator(".question").inner_text() == "Sum of 1?"
+        assert {row["id"]: row["value"] for row in store.rows("deliver")} == {"r/0": "40", "r/1": ""}
+    finally:
+        working.kill()
+        working.communicate()
 
 
 def test_a_newcomer_labels_rows_finds_the_wrong_ones_and_sends_the_table_on(
