@@ -64,6 +64,7 @@ def test_a_refused_certificate_is_counted(tmp_path):
     row = {"nodes": 4, "dim": 1, "k": 1, "rung": "exact", "solve_seconds": 1.0, "verify_seconds": 7.0, "ratio": 7.0}
     row = {**row, "lowest": 7.0, "highest": 7.0}
     large = {"kind": "large", "nodes": 9, "k": 1, "valid": True, "certify_seconds": 1.0, "verify_seconds": 99.0}
+    large["margin_seconds"] = 1.0
     cost = {"field": "dense 9", "cost": 0.5, "proofs": 1.0, "seconds": 3.0, "status": "exact"}
     done = [
         Done({"kind": "dense"}, {**row, "kind": "dense", "valid": False}, 0.0),

@@ -195,10 +195,10 @@ def test_ctrl_c_in_a_batch_tells_what_is_finished(run, files, monkeypatch):
     import rrf_design.repairing._repairs as batch
 
     class Stopped(batch._Fields):
-        def rows(self, jobs):
+        def __call__(self, jobs):
             if len(jobs) == 1:
                 raise KeyboardInterrupt
-            return super().rows(jobs)
+            return super().__call__(jobs)
 
     monkeypatch.setattr(batch, "CHUNK", 2)
     monkeypatch.setattr(batch, "_Fields", Stopped)
