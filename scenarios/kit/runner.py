@@ -80,7 +80,10 @@ def run_scenario(
         raise InputError(f"{directory}: can't be created ({error.strerror or error})") from None
     context = Context(parameters, quick, directory)
     shown = {name: public(value) for name, value in parameters.items()}
-    journal = PartJournal(directory / "parts.jsonl", scenario=scenario.name, parameters=shown, resume=resume)
+    unfinished = not (directory / "result.json").exists()
+    journal = PartJournal(
+        directory / "parts.jsonl", scenario=scenario.name, parameters=shown, resume=resume, unfinished=unfinished
+    )
     parts = [plain(part) for part in scenario.parts(context)]
     start = time.perf_counter()
     _run_parts(scenario, context, parts, journal, jobs=jobs, progress=progress)
@@ -311,7 +314,9 @@ def plain(value: Any) -> Any:
 class PartJournal:
     """Finished parts in the order they ended; owns its file while a run lasts."""
 
-    def __init__(self, path: Path, *, scenario: str, parameters: Mapping[str, Any], resume: bool) -> None:
+    def __init__(
+        self, path: Path, *, scenario: str, parameters: Mapping[str, Any], resume: bool, unfinished: bool = False
+    ) -> None:
         self.path = path
         self._header = {
             "format": PARTS_FORMAT,
@@ -319,7 +324,10 @@ class PartJournal:
             "scenario": scenario,
             "parameters": plain(parameters),
         }
-        self.done: dict[str, Done] = self._read() if resume else {}
+        self.done: dict[str, Done] = self._read() if resume or unfinished else {}
+        if self.done and not resume:
+            parts = f"{len(self.done)} finished part{'s' * (len(self.done) > 1)} of a run that did not end"
+            raise InputError(f"{path.parent}: has {parts}; go on with --resume, or name another folder")
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [canonical(self._header), *(_line(done) for done in self.done.values())]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")

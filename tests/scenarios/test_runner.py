@@ -103,6 +103,16 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     assert len(calls.read_text().split()) == 4
 
 
+def test_parts_of_a_run_that_did_not_end_are_not_written_over(tmp_path: Path) -> None:
+    run_scenario(TOY, tmp_path, changes={"seeds": 3})
+    (tmp_path / "toy" / "result.json").unlink()  # as if it had been killed before its report
+    kept = (tmp_path / "toy" / "parts.jsonl").read_bytes()
+    with pytest.raises(InputError, match="3 finished parts of a run that did not end; go on with --resume"):
+        run_scenario(TOY, tmp_path, changes={"seeds": 3})
+    assert (tmp_path / "toy" / "parts.jsonl").read_bytes() == kept
+    run_scenario(TOY, tmp_path, changes={"seeds": 3}, resume=True)
+
+
 def test_processes_give_the_same_rows(tmp_path: Path) -> None:
     one = run_scenario(TOY, tmp_path / "one")
     two = run_scenario(TOY, tmp_path / "two", jobs=2)
