@@ -113,6 +113,16 @@ VIEWS = (
 WITH_PICTURE = [view for view in VIEWS if not view.startswith(("/review", "/proof"))]
 
 
+CUT_ON_PAPER = """() => [...document.querySelectorAll('body *')].filter((one) => {
+  if (!one.getClientRects().length || one.closest('svg')) return false;
+  const wide = one.getBoundingClientRect().right > document.documentElement.clientWidth + 1;
+  const cut = getComputedStyle(one).overflow !== 'visible' && one.scrollWidth > one.clientWidth + 1;
+  const folded = !one.checkVisibility();
+  return wide || cut || folded || one.matches('form, input, select, nav, a.button, button[data-act]');
+}).map((one) => one.outerHTML.slice(0, 80))"""
+"""What is there on paper and should not be, or does not fit on it."""
+
+
 def violations(page: Any) -> Any:
     """What axe says of a page; it comes in by the debugger: the page runs no foreign script."""
     session = page.context.new_cdp_session(page)
@@ -137,6 +147,12 @@ def test_every_view_fits_says_nothing_in_the_console_and_is_accessible(
             assert drawn < 900, view
         assert violations(page) == [], view
         assert page.evaluate("window.hacked") is None
+        if (width, scheme) == (1400, "light"):
+            page.set_viewport_size({"width": 680, "height": 960})  # a sheet of paper
+            page.emulate_media(media="print")
+            assert page.evaluate(CUT_ON_PAPER) == [], view
+            page.emulate_media(media="screen")
+            page.set_viewport_size({"width": width, "height": 900})
 
 
 def test_hostile_rows_are_links_that_work(
