@@ -4,6 +4,7 @@ wider than the page, and reviews by keys alone.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -26,6 +27,7 @@ from rrf_design.studio import Library, make_app
 from rrf_design.studio._server import TOKEN as SECRET
 from rrf_design.studio.labels import LEASE, LabelStore, ask_on
 from rrf_design.tables import write_output
+from rrf_design.tables.rows import COLUMNS
 
 from .conftest import HOSTILE, TOKEN, made
 
@@ -165,6 +167,29 @@ def test_hostile_rows_are_links_that_work(
         assert page.locator("h1").inner_text().startswith("Row ")
         page.go_back()
     assert page.evaluate("window.hacked") is None
+
+
+def test_hostile_texts_run_nowhere_and_break_nothing(
+    serve: Callable[..., Serving], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    names = ["/", "../..", "<script>window.hacked = 1</script>", HOSTILE, "\u202e", "nul\x00id", "x" * 1000, ""]
+    ours = dict.fromkeys(COLUMNS) | {"verdict": "contradicted", "changed": False, "cost": 0.0, "reason": HOSTILE}
+    rows = [{"id": name, "text": HOSTILE * 12_000 if name == "/" else name, **ours, "raw": name} for name in names]
+    (tmp_path / "out.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    store = LabelStore(tmp_path / "labels.sqlite", make=True)
+    store.ask("repair", [{**row, "question": row["id"], "answer": HOSTILE} for row in rows], blind=False)
+    page = visit(studio := serve(tmp_path))
+    page.goto(studio.at("/items?of=out.jsonl"))
+    links = [studio.at(link.get_attribute("href")) for link in page.locator("a.opens").all()]
+    assert len(links) == len(names)
+    for link in links:
+        page.goto(link)
+        assert page.locator("h1").inner_text().startswith("Row")
+        assert page.evaluate("window.hacked") is None
+    page.goto(studio.at("/review"))
+    while answer(page, HOSTILE):
+        assert page.evaluate("window.hacked") is None
+    assert store.said("repair") == dict.fromkeys(names, HOSTILE)
 
 
 def test_a_slider_goes_through_what_money_buys(
