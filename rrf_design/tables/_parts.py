@@ -368,9 +368,10 @@ def _sorted_by(table: Any, keys: Any, count: int) -> Iterator[Any]:
 
     order = np.argsort(keys, kind="stable")
     bounds = np.searchsorted(keys[order], np.arange(count + 1))
-    (rows,) = table.take(order).combine_chunks().to_struct_array().chunks
+    taken = table.take(order).combine_chunks().to_batches()
+    (rows,) = taken or [RecordBatch.from_pylist([], schema=table.schema)]  # a part may hold no answer
     for start, stop in pairwise(bounds):
-        yield RecordBatch.from_struct_array(rows.slice(start, stop - start))
+        yield rows.slice(start, stop - start)
 
 
 def _ids(job: _Job, number: int) -> list[tuple[int, str]]:

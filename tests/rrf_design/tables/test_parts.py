@@ -85,6 +85,18 @@ def test_answers_of_a_folder_come_to_their_rows(given: Path) -> None:
     assert pq.read_table(given / "inside", columns=names).equals(pq.read_table(given / "beside", columns=names))
 
 
+def test_parts_of_answers_may_be_empty(given: Path, tmp_path: Path) -> None:
+    repair = rrf.repairer(given / "rrf.toml")
+    with AnswerParts(tmp_path / "many", 200) as long:
+        for path in answer_parts(given / "answers"):
+            for row in pq.read_table(path).to_pylist():
+                long.add({key: cell for key, cell in row.items() if cell is not None})
+    assert any(pq.read_metadata(path).num_rows == 0 for path in answer_parts(tmp_path / "many"))
+    for answers in (given / "answers", tmp_path / "many"):
+        repair_parts(repair, given / "rows.parquet", tmp_path / answers.name / "out", responses=answers)
+    assert parts(tmp_path / "answers" / "out") == parts(tmp_path / "many" / "out")
+
+
 def test_what_was_written_is_not_written_again(given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in every step, and gone on: the same bytes; another recipe's parts are refused."""
     repair, table = rrf.repairer(given / "rrf.toml"), given / "table.parquet"
