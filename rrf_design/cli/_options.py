@@ -275,7 +275,9 @@ def on_cluster(address: str | None) -> Iterator[None]:
         client = Client(address, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"--cluster {address}: no scheduler answers there ({error})") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it says of lost connections we say in a line
+    # What it says of lost connections we say in a line; some loggers have levels of their own.
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         with heard_of(client), parallel_config(backend="dask", n_jobs=-1):
             yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -83,6 +84,7 @@ def test_a_margin_through_it_is_the_margin_and_a_dead_one_is_one_line(
         through(address, killed=process)
     assert said.value.exit_code == 75
     assert "\n" not in str(said.value)
+    assert not logging.getLogger("distributed.client").isEnabledFor(logging.ERROR)  # which has a level of its own
 
 
 def test_passes_over_a_table_are_shared_out_and_say_the_same(
